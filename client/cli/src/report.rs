@@ -1,0 +1,172 @@
+//! `hearth report`: the coverage of an existing tree of .gcno and .gcda files.
+
+mod find;
+mod object;
+mod output;
+mod pipeline;
+
+use crate::libstdcxx;
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use find::Object;
+use hearth_coverage::canonical::canonical_name;
+use hearth_coverage::coverage::Workspace;
+use hearth_coverage::format::{cobertura, gcov_json, lcov, text};
+use hearth_coverage::tree::{Branches, Tree};
+use object::Failure;
+use output::Output;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Some files could not be used; the rest was reported.
+const EXIT_PARTIAL: u8 = 3;
+
+/// The arguments of `hearth report`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 all files reported; 3 some files could not be used (each is named with the reason), the rest
+was reported; 1 nothing could be reported; 2 wrong usage.
+
+Examples:
+  hearth report --gcda build --format lcov --output coverage.info
+  hearth report --gcda build --format gcov-json --branches | gzip > coverage.json.gz
+  hearth report --gcda build --format text --source src/parser.c
+  GCOV_PREFIX=/tmp/run ./program; hearth report --gcda /tmp/run --notes build --format cobertura")]
+pub struct ReportArgs {
+    /// The directory to search for .gcda files (and for their .gcno files, which lie beside them)
+    #[arg(long, value_name = "DIR")]
+    gcda: PathBuf,
+    /// Search here for the .gcno files, by the same relative path or the longest tail of it that exists
+    #[arg(long, value_name = "DIR")]
+    notes: Option<PathBuf>,
+    /// Count objects that left no .gcda file as never executed, instead of leaving them out
+    #[arg(long)]
+    all: bool,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Format::Lcov)]
+    format: Format,
+    /// Include branches
+    #[arg(long, short)]
+    branches: bool,
+    /// With --branches: leave out the branches that lead to exception handlers (not in gcov-json)
+    #[arg(long, requires = "branches")]
+    no_throw_branches: bool,
+    /// Only sources whose path contains TEXT; may be repeated (not in gcov-json)
+    #[arg(long, value_name = "TEXT")]
+    source: Vec<String>,
+    /// Write to this file instead of standard output; it appears only when complete
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// lcov's tracefile (.info)
+    Lcov,
+    /// gcov's JSON, one document per object, as `gcov --json-format --stdout` writes it
+    GcovJson,
+    /// Cobertura's XML
+    Cobertura,
+    /// Annotated source, as in gcov's .gcov files
+    Text,
+}
+
+/// Runs the command.
+pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+    let objects = find::find_objects(&args.gcda, args.notes.as_deref(), args.all)
+        .with_context(|| format!("cannot search {}", args.gcda.display()))?;
+    if objects.is_empty() {
+        bail!(
+            "no .gcda files below {}: run the program that was built with --coverage first, \
+             or use --all to report its .gcno files as never executed",
+            args.gcda.display()
+        );
+    }
+    let mut output = Output::create(args.output.as_deref())?;
+    let written = match args.format {
+        Format::GcovJson => write_documents(args, &objects, &mut output),
+        _ => write_tree(args, &objects, &mut output),
+    };
+    let failures = match written.and_then(|failures| output.finish().map(|()| failures)) {
+        // Whoever reads the output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+        result => result.context("cannot write the report")?,
+    };
+    for failure in &failures {
+        eprintln!("hearth: {failure}");
+    }
+    let reported = objects.len() - failures.len();
+    if !failures.is_empty() {
+        eprintln!("hearth: {reported} of {} objects reported, {} left out", objects.len(), failures.len());
+    } else if !args.quiet && args.output.is_some() {
+        eprintln!("hearth: {reported} objects reported");
+    }
+    Ok(match (failures.len(), reported) {
+        (0, _) => ExitCode::SUCCESS,
+        (_, 0) => ExitCode::FAILURE,
+        _ => ExitCode::from(EXIT_PARTIAL),
+    })
+}
+
+/// Writes a document for each object while later ones are being worked on.
+fn write_documents(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io::Result<Vec<Failure>> {
+    let mut failures = Vec::new();
+    pipeline::in_order(
+        objects,
+        || (Workspace::default(), gcov_json::Writer::new(args.branches, libstdcxx::demangle)),
+        |(workspace, writer), object, buffer| {
+            let (map, coverage) = object::cover(object, workspace)?;
+            let data = canonical_name(&object.data.to_string_lossy(), &|path| Path::new(path).exists());
+            writer.write(&data, &map, &coverage, buffer);
+            Ok(())
+        },
+        |bytes, result: Result<(), Failure>| {
+            failures.extend(result.err());
+            output.write(bytes)
+        },
+    )?;
+    Ok(failures)
+}
+
+/// Adds all objects up, then writes the sources.
+fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io::Result<Vec<Failure>> {
+    let branches = match (args.branches, args.no_throw_branches) {
+        (false, _) => Branches::None,
+        (true, false) => Branches::All,
+        (true, true) => Branches::WithoutThrows,
+    };
+    let mut tree = Tree::default();
+    let mut failures = Vec::new();
+    pipeline::in_order(
+        objects,
+        Workspace::default,
+        |workspace, object, _| object::cover(object, workspace),
+        |_, result| {
+            match result {
+                Ok((map, coverage)) => tree.add(&map, &coverage, branches),
+                Err(failure) => failures.push(failure),
+            }
+            Ok(())
+        },
+    )?;
+    if !args.source.is_empty() {
+        tree.sources.retain(|name, _| args.source.iter().any(|text| name.contains(text.as_str())));
+    }
+    let mut bytes = Vec::new();
+    match args.format {
+        Format::Cobertura => {
+            let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+            cobertura::write(&tree, now_s, &mut bytes)?;
+        }
+        Format::Text => text::write(&tree, &|name| fs::read(name).ok(), &mut bytes),
+        Format::Lcov | Format::GcovJson => lcov::write(&tree, args.branches, &mut bytes),
+    }
+    output.write(&bytes)?;
+    Ok(failures)
+}

@@ -1,0 +1,210 @@
+//! A run's counts on an object: every line, function and branch, equal to gcov's.
+
+use crate::cycles::{CycleCounter, Graph};
+use crate::data::Data;
+use crate::error::Error;
+use crate::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS};
+use crate::solve::Solver;
+use rustc_hash::FxHashMap;
+
+/// The counters of an object, one for each arc off the spanning trees, in the order of its map.
+///
+/// Functions keep their counters together, so one that never ran costs nothing but the zeros.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counters {
+    values: Vec<i64>,
+}
+
+impl Counters {
+    /// All zero: the object never ran.
+    #[must_use]
+    pub fn zero(map: &ObjectMap<'_>) -> Self {
+        Self { values: vec![0; map.counter_count as usize] }
+    }
+
+    /// Takes the counters from a data file, checking that it belongs to the map.
+    ///
+    /// # Errors
+    /// If data and map do not come from the same compilation.
+    pub fn from_data(map: &ObjectMap<'_>, data: &Data) -> Result<Self, Error> {
+        if data.version != map.version {
+            return Err(Error::VersionMismatch { data: data.version, notes: map.version });
+        }
+        if data.stamp != map.stamp {
+            return Err(Error::StampMismatch { data: data.stamp, notes: map.stamp });
+        }
+        let mut counters = Self::zero(map);
+        // The later of two functions with one ident counts, as in gcov.
+        let by_ident: FxHashMap<u32, usize> =
+            map.functions.iter().enumerate().map(|(index, function)| (function.ident, index)).collect();
+        for found in &data.functions {
+            let Some(&index) = by_ident.get(&found.ident) else {
+                return Err(Error::UnknownFunction { ident: found.ident });
+            };
+            let function = &map.functions[index];
+            for (what, data, notes) in [
+                ("the line checksum", found.lineno_checksum, function.lineno_checksum),
+                ("the graph checksum", found.cfg_checksum, function.cfg_checksum),
+                ("the number of counters", found.counter_count, function.counter_count),
+            ] {
+                if data != notes {
+                    return Err(Error::FunctionMismatch {
+                        function: function_name(map, function),
+                        what,
+                        data,
+                        notes,
+                    });
+                }
+            }
+            let first = function.first_counter as usize;
+            for (sum, value) in counters.values[first..].iter_mut().zip(data.counters(found)) {
+                *sum = sum.wrapping_add(*value);
+            }
+        }
+        Ok(counters)
+    }
+
+    fn of(&self, function: &Function) -> &[i64] {
+        let first = function.first_counter as usize;
+        &self.values[first..first + function.counter_count as usize]
+    }
+}
+
+/// A line's count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineCoverage {
+    /// How often the line ran.
+    pub count: i64,
+    /// Some block of the line did not run, and not for want of an exception.
+    pub unexecuted_block: bool,
+}
+
+/// A function's counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FunctionCoverage {
+    /// How often it was called.
+    pub execution_count: i64,
+    /// How many of its blocks ran.
+    pub blocks_executed: u32,
+    /// How often it returned.
+    pub return_count: i64,
+}
+
+/// The counts of one object, indexed as the tables of its map.
+#[derive(Debug, Clone, Default)]
+pub struct ObjectCoverage {
+    /// By slot.
+    pub lines: Vec<LineCoverage>,
+    /// By function.
+    pub functions: Vec<FunctionCoverage>,
+    /// By arc.
+    pub arcs: Vec<i64>,
+}
+
+/// The workspace of [`ObjectCoverage`], kept between objects to save allocations.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    solver: Solver,
+    cycles: CycleCounter,
+}
+
+impl ObjectCoverage {
+    /// Computes all counts of an object.
+    ///
+    /// # Errors
+    /// If a flow graph cannot be solved, or a line holds too many loops.
+    pub fn new(map: &ObjectMap<'_>, counters: &Counters, workspace: &mut Workspace) -> Result<Self, Error> {
+        let mut coverage = Self {
+            lines: vec![LineCoverage::default(); map.slots.len() - 1],
+            functions: vec![FunctionCoverage::default(); map.functions.len()],
+            arcs: vec![0; map.arcs.len()],
+        };
+        for (index, function) in map.functions.iter().enumerate() {
+            if function.is_shown() {
+                coverage.add_function(map, index, counters.of(function), workspace)?;
+            }
+        }
+        Ok(coverage)
+    }
+
+    fn add_function(
+        &mut self,
+        map: &ObjectMap<'_>,
+        index: usize,
+        counters: &[i64],
+        workspace: &mut Workspace,
+    ) -> Result<(), Error> {
+        let function = &map.functions[index];
+        if counters.iter().all(|&counter| counter == 0) {
+            self.add_idle_function(map, function);
+            return Ok(());
+        }
+        let first_block = function.first_block as usize;
+        let blocks = &map.blocks[first_block..=first_block + function.block_count as usize];
+        let arc_range = blocks[0].first_arc as usize..blocks[blocks.len() - 1].first_arc as usize;
+        let arcs = &map.arcs[arc_range.clone()];
+        let arc_counts = &mut self.arcs[arc_range];
+        let Workspace { solver, cycles } = workspace;
+        if !solver.solve(blocks, arcs, counters, arc_counts) {
+            return Err(Error::Unsolvable { function: function_name(map, function) });
+        }
+        let counts = &solver.blocks;
+        let inner = &counts[1..counts.len() - 1];
+        let fake_exits =
+            arcs.iter().zip(&*arc_counts).filter(|(arc, _)| arc.is_fake() && arc.destination() == 1);
+        self.functions[index] = FunctionCoverage {
+            execution_count: counts[0],
+            blocks_executed: inner.iter().filter(|&&count| count != 0).count() as u32,
+            return_count: fake_exits.fold(counts[1], |count, (_, &left)| count.wrapping_sub(left)),
+        };
+        for (number, &count) in counts.iter().enumerate() {
+            let range = blocks[number].first_reference as usize..blocks[number + 1].first_reference as usize;
+            self.add_references(map, &map.references[range], count);
+        }
+        let graph = Graph { blocks, arcs, counts: &self.arcs[blocks[0].first_arc as usize..] };
+        let groups = &map.groups
+            [function.first_group as usize..=(function.first_group + function.group_count) as usize];
+        for pair in groups.windows(2) {
+            let (group, next) = (pair[0], pair[1]);
+            let mut count = map.entries[group.first_entry as usize..next.first_entry as usize]
+                .iter()
+                .fold(0_i64, |sum, &arc| sum.wrapping_add(self.arcs[arc as usize]));
+            let members = &map.members[group.first_member as usize..next.first_member as usize];
+            if !members.is_empty() {
+                let loops = cycles.count(graph, members).map_err(|steps| Error::TooManyCycles {
+                    function: function_name(map, function),
+                    line: map.slots[group.slot as usize].line,
+                    steps,
+                })?;
+                count = count.wrapping_add(loops);
+            }
+            let line = &mut self.lines[group.slot as usize];
+            line.count = line.count.wrapping_add(count);
+        }
+        Ok(())
+    }
+
+    /// A function that never ran has zeros everywhere; only its lines' unexecuted blocks are news.
+    fn add_idle_function(&mut self, map: &ObjectMap<'_>, function: &Function) {
+        let first = function.first_block as usize;
+        let last = first + function.block_count as usize;
+        let range = map.blocks[first].first_reference as usize..map.blocks[last].first_reference as usize;
+        self.add_references(map, &map.references[range], 0);
+    }
+
+    fn add_references(&mut self, map: &ObjectMap<'_>, references: &[u32], count: i64) {
+        for &reference in references {
+            let (slot, exceptional) = ((reference / 2) as usize, reference % 2 == 1);
+            let line = &mut self.lines[slot];
+            if count == 0 {
+                line.unexecuted_block |= !exceptional;
+            } else if map.slots[slot].flags & SLOT_COUNTED_BY_GROUPS == 0 {
+                line.count = line.count.wrapping_add(count);
+            }
+        }
+    }
+}
+
+fn function_name(map: &ObjectMap<'_>, function: &Function) -> String {
+    String::from_utf8_lossy(map.name(function)).into_owned()
+}

@@ -1,0 +1,6 @@
+//! The formats a report can be written in.
+
+pub mod cobertura;
+pub mod gcov_json;
+pub mod lcov;
+pub mod text;

@@ -1,0 +1,249 @@
+//! gcov's own JSON, byte for byte: keys in gcov's order, lines and functions in gcov's order.
+
+use crate::coverage::ObjectCoverage;
+use crate::demangle::Demangle;
+use crate::gcov_sort;
+use crate::object_map::{Function, ObjectMap};
+use rustc_hash::FxHashMap;
+
+/// Writes one JSON document per object, as `gcov --json-format --stdout` does.
+pub struct Writer {
+    /// Show branches, as gcov does with `--branch-probabilities`.
+    branches: bool,
+    demangle: Demangle,
+    /// Names seen before: most functions of a C++ program are copies from headers.
+    demangled: FxHashMap<Vec<u8>, Box<[u8]>>,
+}
+
+impl Writer {
+    /// A writer that shows branches or not.
+    #[must_use]
+    pub fn new(branches: bool, demangle: Demangle) -> Self {
+        Self { branches, demangle, demangled: FxHashMap::default() }
+    }
+
+    /// Appends the document of one object, ending with a newline.
+    pub fn write(
+        &mut self,
+        data_file: &str,
+        map: &ObjectMap<'_>,
+        coverage: &ObjectCoverage,
+        out: &mut Vec<u8>,
+    ) {
+        let (major, minor) = map.version.major_minor().unwrap_or_default();
+        out.extend_from_slice(format!("{{\"gcc_version\": \"{major}.{minor}.0\", \"files\": [").as_bytes());
+        for source in 0..map.sources.len() {
+            if source > 0 {
+                out.extend_from_slice(b", ");
+            }
+            self.write_source(map, coverage, source, out);
+        }
+        out.extend_from_slice(b"], \"format_version\": \"1\", ");
+        if map.version.at_least(90) {
+            out.extend_from_slice(b"\"current_working_directory\": ");
+            write_string(map.cwd.as_bytes(), out);
+            out.extend_from_slice(b", ");
+        }
+        out.extend_from_slice(b"\"data_file\": ");
+        write_string(data_file.as_bytes(), out);
+        out.extend_from_slice(b"}\n");
+    }
+
+    fn write_source(
+        &mut self,
+        map: &ObjectMap<'_>,
+        coverage: &ObjectCoverage,
+        source: usize,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(b"{\"lines\": [");
+        let mut lines = Lines { map, coverage, branches: self.branches, any: false, out };
+        lines.write_source(source);
+        out.extend_from_slice(b"], \"functions\": [");
+        for (position, &function) in map.sources[source].functions.iter().enumerate() {
+            if position > 0 {
+                out.extend_from_slice(b", ");
+            }
+            self.write_function(map, coverage, function as usize, out);
+        }
+        out.extend_from_slice(b"], \"file\": ");
+        write_string(map.sources[source].name.as_bytes(), out);
+        out.push(b'}');
+    }
+
+    fn write_function(
+        &mut self,
+        map: &ObjectMap<'_>,
+        coverage: &ObjectCoverage,
+        index: usize,
+        out: &mut Vec<u8>,
+    ) {
+        let function = &map.functions[index];
+        let counts = &coverage.functions[index];
+        let name = map.name(function);
+        write_number(b"{\"blocks\": ", i64::from(function.block_count) - 2, out);
+        write_number(b", \"end_column\": ", i64::from(function.end_column), out);
+        write_number(b", \"start_line\": ", i64::from(function.start_line), out);
+        out.extend_from_slice(b", \"name\": ");
+        write_string(name, out);
+        write_number(b", \"blocks_executed\": ", i64::from(counts.blocks_executed), out);
+        write_number(b", \"execution_count\": ", counts.execution_count, out);
+        out.extend_from_slice(b", \"demangled_name\": ");
+        if let Some(known) = self.demangled.get(name) {
+            out.extend_from_slice(known);
+        } else {
+            let begin = out.len();
+            write_string(&(self.demangle)(name), out);
+            self.demangled.insert(name.to_vec(), out[begin..].into());
+        }
+        write_number(b", \"start_column\": ", i64::from(function.start_column), out);
+        write_number(b", \"end_line\": ", i64::from(function.end_line), out);
+        out.push(b'}');
+    }
+}
+
+/// The `lines` array of one source.
+struct Lines<'a> {
+    map: &'a ObjectMap<'a>,
+    coverage: &'a ObjectCoverage,
+    branches: bool,
+    any: bool,
+    out: &'a mut Vec<u8>,
+}
+
+/// What closes a line that belongs to no function.
+const LINE_END: &[u8] = b"}";
+
+impl Lines<'_> {
+    /// Walks the lines that exist and the starts of functions together. gcov names each line after the
+    /// innermost function that has begun and not ended; of several that end on a line it drops only one.
+    fn write_source(&mut self, source: usize) {
+        let map = self.map;
+        let starts = functions_by_start(map, source);
+        let mut starts = starts.iter().map(|&index| &map.functions[index as usize]).peekable();
+        // Functions that have begun, each with what closes a line of it.
+        let mut open: Vec<(&Function, Vec<u8>)> = Vec::new();
+        let end_line = map.sources[source].last_line;
+        let mut next_line = 1;
+        let slots = map.space_slots(source as u32);
+        let mut slot = slots.start;
+        loop {
+            let slot_line = (slot < slots.end).then(|| map.slots[slot].line);
+            let start_line = starts.peek().map(|function| function.start_line);
+            let Some(line) = slot_line.into_iter().chain(start_line).min() else { break };
+            if u64::from(line) > u64::from(end_line) + 1 {
+                break;
+            }
+            while let Some((last, _)) = open.last()
+                && (next_line..line).contains(&last.end_line)
+            {
+                next_line = last.end_line + 1;
+                open.pop();
+            }
+            next_line = next_line.max(line);
+            while let Some(function) = starts.next_if(|function| function.start_line == line) {
+                self.write_start(function, &mut open);
+            }
+            if slot_line == Some(line) {
+                self.write_line(slot, open.last().map_or(LINE_END, |(_, end)| end));
+                slot += 1;
+            }
+        }
+    }
+
+    fn write_start<'m>(&mut self, function: &'m Function, open: &mut Vec<(&'m Function, Vec<u8>)>) {
+        // gcov never comes by line 0.
+        if function.start_line == 0 {
+            return;
+        }
+        let mut end = b", \"function_name\": ".to_vec();
+        write_string(self.map.name(function), &mut end);
+        end.push(b'}');
+        if !function.is_group() {
+            open.push((function, end));
+            return;
+        }
+        for slot in self.map.space_slots(function.space) {
+            self.write_line(slot, &end);
+        }
+    }
+
+    fn write_line(&mut self, slot: usize, end: &[u8]) {
+        let line = &self.coverage.lines[slot];
+        self.out.extend_from_slice(if self.any { b", {\"branches\": [" } else { b"{\"branches\": [" });
+        self.any = true;
+        if self.branches {
+            self.write_branches(slot);
+        }
+        write_number(b"], \"count\": ", line.count, self.out);
+        write_number(b", \"line_number\": ", i64::from(self.map.slots[slot].line), self.out);
+        self.out.extend_from_slice(if line.unexecuted_block {
+            b", \"unexecuted_block\": true"
+        } else {
+            b", \"unexecuted_block\": false"
+        });
+        self.out.extend_from_slice(end);
+    }
+
+    fn write_branches(&mut self, slot: usize) {
+        for (position, &arc) in self.map.slot_branches(slot).iter().enumerate() {
+            if position > 0 {
+                self.out.extend_from_slice(b", ");
+            }
+            let flags = &self.map.arcs[arc as usize];
+            self.out.extend_from_slice(b"{\"fallthrough\": ");
+            write_bool(flags.is_fallthrough(), self.out);
+            write_number(b", \"count\": ", self.coverage.arcs[arc as usize], self.out);
+            self.out.extend_from_slice(b", \"throw\": ");
+            write_bool(flags.is_throw(), self.out);
+            self.out.push(b'}');
+        }
+    }
+}
+
+/// The functions of a source by first line; those that share it as gcov sorts them.
+fn functions_by_start(map: &ObjectMap<'_>, source: usize) -> Vec<u32> {
+    let mut functions = map.sources[source].functions.to_vec();
+    let start = |index: u32| {
+        let function = &map.functions[index as usize];
+        (function.start_line, function.start_column)
+    };
+    functions.sort_unstable_by_key(|&index| (start(index).0, index));
+    for run in functions.chunk_by_mut(|&a, &b| start(a).0 == start(b).0) {
+        gcov_sort::sort(run, &|&a, &b| start(a) < start(b));
+    }
+    functions
+}
+
+fn write_number(label: &[u8], number: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(label);
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn write_bool(value: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+/// Quotes a string, escaping what gcov escapes.
+fn write_string(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    if text.iter().all(|&byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        out.extend_from_slice(text);
+    } else {
+        for &byte in text {
+            match byte {
+                b'"' => out.extend_from_slice(b"\\\""),
+                b'\\' => out.extend_from_slice(b"\\\\"),
+                0x08 => out.extend_from_slice(b"\\b"),
+                0x0c => out.extend_from_slice(b"\\f"),
+                b'\n' => out.extend_from_slice(b"\\n"),
+                b'\r' => out.extend_from_slice(b"\\r"),
+                b'\t' => out.extend_from_slice(b"\\t"),
+                // gcov lets other control characters through, which no JSON reader accepts.
+                0..=0x1f => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+                _ => out.push(byte),
+            }
+        }
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,137 @@
+//! The words, strings and records that .gcno and .gcda files are made of.
+
+use crate::error::Error;
+use crate::version::Version;
+
+/// A cursor over a file, or over one record of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+    /// Where `bytes` begins in the file, for messages.
+    base: usize,
+    big_endian: bool,
+    /// Since GCC 12 lengths count bytes and strings are not padded to words.
+    byte_lengths: bool,
+}
+
+/// One tagged record: its payload follows in `body`.
+pub(crate) struct Record<'a> {
+    pub tag: u32,
+    /// The length word as written; negative means an all-zero counter array without data.
+    pub length: i32,
+    /// Where the record begins in the file.
+    pub offset: usize,
+    pub body: Reader<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads magic and version, the head that notes and data share.
+    pub fn open(bytes: &'a [u8], magic: u32, expected: &'static str) -> Result<(Self, Version), Error> {
+        let found = || Error::Foreign { expected, found: bytes.iter().take(4).copied().collect() };
+        let head: [u8; 4] = bytes.first_chunk().copied().ok_or_else(found)?;
+        let big_endian = match head {
+            _ if u32::from_le_bytes(head) == magic => false,
+            _ if u32::from_be_bytes(head) == magic => true,
+            _ => return Err(found()),
+        };
+        let mut reader = Self { bytes, position: 4, base: 0, big_endian, byte_lengths: false };
+        let version = Version::from_word(reader.word("version")?);
+        if !version.at_least(Version::OLDEST) {
+            return Err(Error::UnsupportedVersion { found: version });
+        }
+        reader.byte_lengths = version.at_least(120);
+        Ok((reader, version))
+    }
+
+    pub fn offset(&self) -> usize {
+        self.base + self.position
+    }
+
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
+    fn take(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], Error> {
+        let rest = &self.bytes[self.position..];
+        let Some(taken) = rest.get(..length) else {
+            return Err(Error::Truncated {
+                what,
+                offset: self.offset(),
+                needed: length,
+                available: rest.len(),
+            });
+        };
+        self.position += length;
+        Ok(taken)
+    }
+
+    #[inline]
+    pub fn word(&mut self, what: &'static str) -> Result<u32, Error> {
+        let Some(word) = self.bytes[self.position..].first_chunk::<4>() else {
+            return Err(Error::Truncated {
+                what,
+                offset: self.offset(),
+                needed: 4,
+                available: self.remaining(),
+            });
+        };
+        self.position += 4;
+        Ok(if self.big_endian { u32::from_be_bytes(*word) } else { u32::from_le_bytes(*word) })
+    }
+
+    /// A counter: two words, the low one first, each in the file's byte order.
+    #[inline]
+    pub fn counter(&mut self) -> Result<i64, Error> {
+        let low = self.word("counter")?;
+        let high = self.word("counter")?;
+        Ok((i64::from(high) << 32) | i64::from(low))
+    }
+
+    /// A string without its terminator; `None` for the null string of length 0.
+    pub fn string(&mut self, what: &'static str) -> Result<Option<&'a [u8]>, Error> {
+        let length = self.word(what)? as usize;
+        if length == 0 {
+            return Ok(None);
+        }
+        let length = if self.byte_lengths { length } else { length.saturating_mul(4) };
+        let padded = self.take(length, what)?;
+        let end = padded.iter().position(|&byte| byte == 0).unwrap_or(padded.len());
+        Ok(Some(&padded[..end]))
+    }
+
+    /// The next record; `None` at the end of the file or at a zero tag.
+    pub fn record(&mut self) -> Result<Option<Record<'a>>, Error> {
+        let offset = self.offset();
+        if self.remaining() == 0 {
+            return Ok(None);
+        }
+        let tag = self.word("record tag")?;
+        if tag == 0 {
+            return self.check_end(offset);
+        }
+        let length = self.word("record length")?.cast_signed();
+        let unit = if self.byte_lengths { 1 } else { 4 };
+        // A negative length stands for zero counters that are not written out.
+        let size = (length.max(0) as usize).saturating_mul(unit);
+        let base = self.offset();
+        let bytes = self.take(size, "record")?;
+        let body = Reader { bytes, position: 0, base, ..*self };
+        Ok(Some(Record { tag, length, offset, body }))
+    }
+
+    /// After the end marker there is nothing but zeros; else the marker is a damaged tag.
+    fn check_end(&self, offset: usize) -> Result<Option<Record<'a>>, Error> {
+        match self.bytes[self.position..].iter().position(|&byte| byte != 0) {
+            None => Ok(None),
+            Some(_) => Err(Error::Corrupt { what: "record tag before the end", offset, value: 0 }),
+        }
+    }
+
+    /// How many counters a record length stands for, written out or not.
+    pub fn counters_in(&self, length: i32) -> Option<u32> {
+        let unit = if self.byte_lengths { 8 } else { 2 };
+        let length = length.unsigned_abs();
+        (length % unit == 0).then_some(length / unit)
+    }
+}

@@ -1,0 +1,1 @@
+../../../../client/cli/src/subject.rs

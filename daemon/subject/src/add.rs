@@ -1,0 +1,98 @@
+//! Registering a program of the user's own. Nothing is copied: the manifest points at the user's files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::build::lock::Lock;
+use crate::error::{AtPath, Error, Result};
+use crate::manifest::{FORMAT, FileRecord, Kind, Manifest, Notes};
+use crate::name::SubjectId;
+use crate::program;
+use crate::store::{Store, Subject};
+use crate::{digest, tree};
+
+/// A program to register.
+#[derive(Clone, Debug)]
+pub struct Addition {
+    /// The name the subject is to have.
+    pub name: String,
+    /// The program, compiled with `gcc --coverage` and not stripped.
+    pub binary: PathBuf,
+    /// The directory with its `.gcno` files, at any depth.
+    pub notes: PathBuf,
+    /// Its source tree, if its paths are to be shown relative to one.
+    pub source: Option<PathBuf>,
+}
+
+impl Store {
+    /// Registers a program after checking that Hearth can use it.
+    pub fn add(&self, addition: &Addition) -> Result<Subject> {
+        let id = SubjectId::added(&addition.name)?;
+        let directory = self.directory(&id);
+        if directory.exists() {
+            return Err(Error::AlreadyExists { id: id.to_string() });
+        }
+        let binary = absolute(&addition.binary)?;
+        let program = program::inspect(&binary)?;
+        let notes = absolute_directory(&addition.notes)?;
+        let count = tree::count_extension(&notes, "gcno")?;
+        if count == 0 {
+            return Err(Error::NoNotes { directory: addition.notes.clone() });
+        }
+        let source = addition.source.as_deref().map(absolute_directory).transpose()?;
+        let manifest = Manifest {
+            format: FORMAT,
+            name: addition.name.clone(),
+            level: None,
+            kind: Kind::Added,
+            version: None,
+            compiler: program.compiler,
+            flags: None,
+            source_package: None,
+            binary: FileRecord { sha256: digest::sha256(&binary)?, path: binary },
+            notes: Notes { directory: notes, count },
+            source,
+            build_seconds: 0,
+            built_at: unix_seconds(),
+        };
+        let _lock = Lock::try_acquire(self, &id)?;
+        fs::create_dir_all(&directory).at("create", &directory)?;
+        manifest.save(&directory)?;
+        Ok(Subject { directory, manifest })
+    }
+}
+
+/// The current time in seconds since 1970; 0 on a machine whose clock is before that.
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    fs::canonicalize(path).at("find", path)
+}
+
+fn absolute_directory(path: &Path) -> Result<PathBuf> {
+    let found = absolute(path)?;
+    if found.is_dir() { Ok(found) } else { Err(Error::NotADirectory { path: path.to_path_buf() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unusable_programs_are_refused_and_leave_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::at(root.path().join("cache")).unwrap();
+        let add = |name: &str, binary: &Path| {
+            let (name, binary) = (name.to_string(), binary.to_path_buf());
+            store.add(&Addition { name, binary, notes: root.path().into(), source: None }).unwrap_err()
+        };
+        let this = std::env::current_exe().unwrap();
+        assert!(matches!(add("mine", &this), Error::NotInstrumented { .. }));
+        assert!(matches!(add("mine", root.path()), Error::Io { .. }));
+        assert!(matches!(add("gcc-11", &this), Error::ReservedName { .. }));
+        assert!(!store.root().exists());
+    }
+}

@@ -1,0 +1,164 @@
+//! A subject's atlas in the cache: built from the notes when needed, mapped into memory when used.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use hearth_coverage::atlas::{Atlas, NamedMap, encode};
+use hearth_coverage::{Notes, ObjectMap};
+use memmap2::Mmap;
+use rayon::prelude::*;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{AtPath, Error, Result};
+use crate::mapped;
+use crate::store::Subject;
+use crate::tree;
+
+/// An atlas, mapped into memory.
+#[derive(Debug)]
+pub struct AtlasFile {
+    map: Mmap,
+    fingerprint: u64,
+}
+
+impl AtlasFile {
+    /// Opens the subject's atlas, building it first if there is none or the notes have changed since.
+    ///
+    /// # Errors
+    /// If the notes cannot be read or the atlas cannot be written.
+    pub fn open_or_build(subject: &Subject) -> Result<AtlasFile> {
+        let notes = notes_files(subject)?;
+        let fingerprint = fingerprint(subject, &notes)?;
+        if let Ok(current) = AtlasFile::open(subject, fingerprint) {
+            return Ok(current);
+        }
+        build(subject, &notes, fingerprint)?;
+        AtlasFile::open(subject, fingerprint)
+    }
+
+    /// Opens the subject's atlas if it was made from what `fingerprint` stands for.
+    ///
+    /// # Errors
+    /// If there is none, or it is damaged or out of date.
+    pub fn open(subject: &Subject, fingerprint: u64) -> Result<AtlasFile> {
+        let path = subject.atlas_path();
+        let file = File::open(&path).at("open", &path)?;
+        let map = mapped::map_private_file(&file).at("map", &path)?;
+        let unusable = |problem| Error::Atlas { path: path.clone(), problem };
+        let found = Atlas::open(&map).map_err(unusable)?.fingerprint();
+        if found != fingerprint {
+            return Err(unusable(hearth_coverage::Error::Atlas { what: "the notes have changed since" }));
+        }
+        Ok(AtlasFile { map, fingerprint })
+    }
+
+    /// The atlas itself.
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn atlas(&self) -> hearth_coverage::error::Result<Atlas<'_>> {
+        Atlas::open(&self.map)
+    }
+
+    /// What the atlas was made from.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// The bytes of the file.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+}
+
+/// All notes of the subject, relative to its notes directory, in order.
+fn notes_files(subject: &Subject) -> Result<Vec<PathBuf>> {
+    let directory = subject.notes_directory();
+    let mut files = Vec::new();
+    tree::for_each_file(&directory, &mut |entry| {
+        let path = entry.path();
+        if tree::has_extension(&path, "gcno") {
+            files.push(path.strip_prefix(&directory).unwrap_or(&path).to_owned());
+        }
+        Ok(())
+    })?;
+    files.sort();
+    Ok(files)
+}
+
+/// Changes whenever the program or a file of its notes does.
+fn fingerprint(subject: &Subject, notes: &[PathBuf]) -> Result<u64> {
+    let directory = subject.notes_directory();
+    let mut hash = Xxh3::new();
+    for path in notes.iter().map(|name| directory.join(name)).chain([subject.binary()]) {
+        let metadata = fs::metadata(&path).at("inspect", &path)?;
+        hash.update(path.as_os_str().as_bytes());
+        for number in
+            [metadata.len(), metadata.mtime().cast_unsigned(), metadata.mtime_nsec().cast_unsigned()]
+        {
+            hash.update(&number.to_le_bytes());
+        }
+    }
+    Ok(hash.digest())
+}
+
+fn build(subject: &Subject, notes: &[PathBuf], fingerprint: u64) -> Result<()> {
+    let directory = subject.notes_directory();
+    let linked = linked_objects(&subject.binary())?;
+    let is_linked = |name: &&PathBuf| {
+        let data = directory.join(name).with_extension("gcda");
+        linked.iter().any(|text| text.ends_with(data.as_os_str().as_bytes()))
+    };
+    let mut chosen: Vec<&PathBuf> = notes.iter().filter(is_linked).collect();
+    if chosen.is_empty() {
+        // The build was moved since: which notes are the program's cannot be told, so all are taken.
+        chosen = notes.iter().collect();
+    }
+    let objects = chosen
+        .par_iter()
+        .map(|name| {
+            let path = directory.join(name);
+            let bytes = fs::read(&path).at("read", &path)?;
+            let notes =
+                Notes::read(&bytes).map_err(|problem| Error::Atlas { path: path.clone(), problem })?;
+            let cwd = PathBuf::from(String::from_utf8_lossy(notes.cwd.unwrap_or_default()).into_owned());
+            let map = ObjectMap::new(&notes, &|source| cwd.join(source).exists());
+            Ok(NamedMap { name: name.to_string_lossy().into_owned(), map })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let path = subject.atlas_path();
+    let bytes =
+        encode(&objects, fingerprint).map_err(|problem| Error::Atlas { path: path.clone(), problem })?;
+    write_whole(&path, &bytes)
+}
+
+/// Text that ends in the name of a data file: the program spells out one for each object linked into it, but
+/// what stands before a name need not end it.
+fn linked_objects(binary: &Path) -> Result<Vec<Vec<u8>>> {
+    let bytes = fs::read(binary).at("read", binary)?;
+    let text_before = |end: usize| {
+        let begin = memchr::memrchr(0, &bytes[..end]).map_or(0, |nul| nul + 1);
+        bytes[begin..end + ".gcda".len()].to_vec()
+    };
+    Ok(memchr::memmem::find_iter(&bytes, b".gcda\0").map(text_before).collect())
+}
+
+/// Writes a file that appears only when it is complete.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let partial = path.with_extension(format!("partial-{}", std::process::id()));
+    let written = File::create(&partial).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&partial, path)
+    });
+    if written.is_err() {
+        // The write has failed already; that the rest of it stays is the smaller trouble.
+        let _ = fs::remove_file(&partial);
+    }
+    written.at("write", path)
+}

@@ -1,0 +1,64 @@
+//! Unpacking a source package into `source/`, leaving out what the build does not need.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::{AtPath, Error, Result};
+use crate::recipe::Packaging;
+use crate::tree;
+
+use super::{STEP_LIMIT, Site, command};
+
+/// Fills `source/` of the site from its package file.
+pub(super) fn extract(site: &mut Site<'_>) -> Result<()> {
+    // fetch() is quick here: the file is in the downloads, unless someone has just deleted it.
+    let package = crate::download::fetch(site.store, site.recipe, &site.id, &site.log, &mut || {})?;
+    let source = site.directory.join("source");
+    tree::remove(&source)?;
+    match site.recipe.packaging() {
+        Packaging::Source => {
+            let mut command = command::tool("dpkg-source");
+            // Signatures are apt's to check; it did when it downloaded the file.
+            command
+                .args(["--no-check", "--no-copy", "-x"])
+                .args([&package, &source])
+                .current_dir(&site.directory);
+            site.run(&mut command, STEP_LIMIT)
+        }
+        Packaging::Tarball(member) => extract_tarball(site, &package, member, &source),
+    }
+}
+
+fn extract_tarball(site: &mut Site<'_>, package: &Path, member: &str, source: &Path) -> Result<()> {
+    let unpacked = site.directory.join("package");
+    tree::remove(&unpacked)?;
+    site.run(command::tool("dpkg-deb").arg("-x").args([package, &unpacked]), STEP_LIMIT)?;
+    let tarball = unpacked.join(member);
+    if !tarball.is_file() {
+        return Err(Error::BadPackage { package: package.to_path_buf(), wanted: member.into() });
+    }
+    fs::create_dir_all(source).at("create", source)?;
+    let top = top_directory(member);
+    let mut command = command::tool("tar");
+    command.args(["--anchored", "--no-wildcards", "--strip-components=1", "--no-same-owner"]);
+    command.args(site.recipe.excluded().iter().map(|path| format!("--exclude={top}/{path}")));
+    command.arg("-xf").arg(&tarball).arg("-C").arg(source);
+    site.run(&mut command, STEP_LIMIT)?;
+    tree::remove(&unpacked)
+}
+
+/// The directory all of a Debian-repacked tarball is in: `gcc-11.3.0` for `…/gcc-11.3.0-dfsg.tar.xz`.
+fn top_directory(member: &str) -> &str {
+    let name = member.rsplit('/').next().unwrap_or(member);
+    let name = name.strip_suffix(".tar.xz").unwrap_or(name);
+    name.strip_suffix("-dfsg").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn top_directories_drop_the_repacking_suffix() {
+        assert_eq!(super::top_directory("usr/src/gcc-11/gcc-11.3.0-dfsg.tar.xz"), "gcc-11.3.0");
+        assert_eq!(super::top_directory("a-1.tar.xz"), "a-1");
+    }
+}

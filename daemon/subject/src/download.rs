@@ -1,0 +1,187 @@
+//! Getting a recipe's source package, once: later builds reuse the file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::build::command;
+use crate::build::failure::{error_lines, read_end};
+use crate::build::lock::Lock;
+use crate::error::{AtPath, Error, Result};
+use crate::name::SubjectId;
+use crate::recipe::{Packaging, Recipe};
+use crate::store::Store;
+use crate::tree;
+
+mod apt;
+mod sources;
+
+use apt::Apt;
+
+/// The package file (a `.deb`, or a `.dsc` with its tarballs beside it), downloaded if it is not there yet.
+pub(crate) fn fetch(
+    store: &Store,
+    recipe: Recipe,
+    id: &SubjectId,
+    log: &Path,
+    tick: &mut dyn FnMut(),
+) -> Result<PathBuf> {
+    let downloads = store.root().join("downloads").join(recipe.package());
+    if let Some(package) = present(&downloads, recipe)? {
+        return Ok(package);
+    }
+    // Two builds may want the network at once; apt refuses to run twice on the same lists.
+    let _lock = Lock::wait(store, "apt")?;
+    if let Some(package) = present(&downloads, recipe)? {
+        return Ok(package);
+    }
+    let partial = downloads.join("partial");
+    tree::remove(&partial)?;
+    fs::create_dir_all(&partial).at("create", &partial)?;
+    download(store, recipe, log, &partial, tick).map_err(|error| match error {
+        Error::Command { signal: None, .. } => Error::Download {
+            package: recipe.package().into(),
+            reason: error_lines(&read_end(log).unwrap_or_default()),
+            log: store.log_path(id),
+        },
+        other => other,
+    })?;
+    publish(&partial, &downloads)?;
+    present(&downloads, recipe)?
+        .ok_or_else(|| Error::BadPackage { package: downloads, wanted: recipe.package().into() })
+}
+
+/// The version in a package file's name, `name_version_architecture.deb` or `name_version.dsc`.
+pub(crate) fn version_of(file_name: &str) -> Option<&str> {
+    let (_, rest) = file_name.split_once('_')?;
+    let rest = rest.strip_suffix(".deb").or_else(|| rest.strip_suffix(".dsc"))?;
+    Some(rest.split('_').next().unwrap_or(rest))
+}
+
+fn download(store: &Store, recipe: Recipe, log: &Path, partial: &Path, tick: &mut dyn FnMut()) -> Result<()> {
+    let apt = Apt::prepare(store, log)?;
+    apt.update(false, tick)?;
+    let attempt = |tick: &mut dyn FnMut()| {
+        // The name alone tells the version, before 80 MB are fetched in vain.
+        let uris = command::capture(apt.command().args(fetch_arguments(recipe, true)).current_dir(partial))?;
+        check_version(recipe, &uris)?;
+        apt.run(apt.command().args(fetch_arguments(recipe, false)).current_dir(partial), tick)
+    };
+    match attempt(tick) {
+        Err(Error::Command { signal: None, .. }) => {
+            // The archive may have moved on since the lists were fetched.
+            apt.update(true, tick)?;
+            // Run for its messages: the query above drops them.
+            apt.run(apt.command().args(fetch_arguments(recipe, true)).current_dir(partial), tick)?;
+            attempt(tick)
+        }
+        other => other,
+    }
+}
+
+fn fetch_arguments(recipe: Recipe, only_print: bool) -> Vec<&'static str> {
+    let mut arguments = vec!["-q"];
+    if only_print {
+        arguments.push("--print-uris");
+    }
+    arguments.extend_from_slice(match recipe.packaging() {
+        Packaging::Source => &["source", "--download-only"],
+        Packaging::Tarball(_) => &["download"],
+    });
+    arguments.push(recipe.package());
+    arguments
+}
+
+/// Checks the version in the output of `--print-uris`: lines of 'address' file-name size digest.
+fn check_version(recipe: Recipe, uris: &str) -> Result<()> {
+    let names = uris.lines().filter(|line| line.starts_with('\'')).filter_map(|line| line.split(' ').nth(1));
+    let found = names.filter_map(version_of).next().unwrap_or("unknown");
+    match is_version(recipe, found) {
+        true => Ok(()),
+        false => Err(Error::WrongVersion {
+            package: recipe.package().into(),
+            wanted: recipe.version().into(),
+            found: found.into(),
+        }),
+    }
+}
+
+fn is_version(recipe: Recipe, found: &str) -> bool {
+    let rest = found.strip_prefix(recipe.version());
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+/// The finished download of the wanted version, if there is one.
+fn present(downloads: &Path, recipe: Recipe) -> Result<Option<PathBuf>> {
+    let extension = match recipe.packaging() {
+        Packaging::Source => "dsc",
+        Packaging::Tarball(_) => "deb",
+    };
+    if !downloads.is_dir() {
+        return Ok(None);
+    }
+    for entry in fs::read_dir(downloads).at("list", downloads)? {
+        let path = entry.at("list", downloads)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let wanted = version_of(name).is_some_and(|version| is_version(recipe, version));
+        if tree::has_extension(&path, extension) && wanted {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Moves complete files into place, the one that marks a download as finished last.
+fn publish(partial: &Path, downloads: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(partial).at("list", partial)? {
+        files.push(entry.at("list", partial)?.path());
+    }
+    files.sort_by_key(|path| tree::has_extension(path, "dsc"));
+    for path in files {
+        if let Some(name) = path.file_name() {
+            fs::rename(&path, downloads.join(name)).at("rename", &path)?;
+        }
+    }
+    tree::remove(partial)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_names() {
+        let table = [
+            ("gcc-11-source_11.3.0-12_all.deb", Some("11.3.0-12")),
+            ("tcc_0.9.27+git20200814.62c30a4a-1.dsc", Some("0.9.27+git20200814.62c30a4a-1")),
+            ("tcc_0.9.27.orig.tar.bz2", None),
+            ("noise", None),
+        ];
+        for (name, expected) in table {
+            assert_eq!(version_of(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        let uris =
+            |version: &str| format!("'http://a.test/x.deb' gcc-11-source_{version}_all.deb 1 SHA256:0\n");
+        check_version(Recipe::Gcc11, &uris("11.3.0-12")).unwrap();
+        for version in ["11.4.0-1", "11.3.01-1", "11.3.0.1-1"] {
+            let error = check_version(Recipe::Gcc11, &uris(version)).unwrap_err();
+            assert!(matches!(error, Error::WrongVersion { found, .. } if found == version));
+        }
+        assert!(check_version(Recipe::Gcc11, "").is_err());
+    }
+
+    #[test]
+    fn finished_downloads_are_found() {
+        let downloads = tempfile::tempdir().unwrap();
+        assert_eq!(present(downloads.path(), Recipe::Gcc12).unwrap(), None);
+        fs::write(downloads.path().join("gcc-12-source_12.1.0-1_all.deb"), "").unwrap();
+        assert_eq!(present(downloads.path(), Recipe::Gcc12).unwrap(), None);
+        let wanted = downloads.path().join("gcc-12-source_12.2.0-14+deb12u1_all.deb");
+        fs::write(&wanted, "").unwrap();
+        assert_eq!(present(downloads.path(), Recipe::Gcc12).unwrap(), Some(wanted));
+    }
+}

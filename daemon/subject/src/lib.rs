@@ -1,0 +1,34 @@
+//! Subjects: the coverage-instrumented programs Hearth keeps warm.
+//!
+//! A subject is a program, its notes (`.gcno`) and a record of how it was built. Subjects live in one cache directory,
+//! the [`Store`]. [`build::build`] makes the built-in ones from their distribution source packages;
+//! [`Store::add`] registers a program of the user's own without copying it.
+//!
+//! A directory of the store is a subject only once its `manifest.json` exists, and that file is written last, so an
+//! interrupted build is never mistaken for a finished one.
+
+#![deny(unsafe_code)]
+
+mod add;
+pub mod atlas;
+pub mod build;
+mod digest;
+mod download;
+mod error;
+mod manifest;
+mod mapped;
+mod name;
+mod program;
+mod progress;
+mod recipe;
+mod store;
+mod tree;
+
+pub use add::Addition;
+pub use error::{Error, FailedBuild, Result};
+pub use manifest::{FORMAT, FileRecord, Flags, Kind, Level, Manifest, Notes};
+pub use name::SubjectId;
+pub use program::{Program, inspect};
+pub use progress::{Progress, Silent, Stage};
+pub use recipe::Recipe;
+pub use store::{Entry, Store, Subject};

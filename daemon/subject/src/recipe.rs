@@ -1,0 +1,215 @@
+//! The built-in subjects: where their source comes from and how each is configured and compiled.
+//!
+//! The figures (steps, seconds, megabytes) are measurements; they steer progress bars and the check of the disk, and
+//! a wrong one costs nothing but a wrong estimate.
+
+use std::path::Path;
+
+use crate::manifest::Level;
+
+mod gcc;
+
+/// A built-in subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recipe {
+    /// TinyCC, Debian's source package.
+    Tcc,
+    /// The C compiler proper (cc1) of GCC 11.3.0.
+    Gcc11,
+    /// The C compiler proper (cc1) of GCC 12.2.0.
+    Gcc12,
+}
+
+/// How a recipe's source is packaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packaging {
+    /// A source package, unpacked by dpkg-source.
+    Source,
+    /// A binary package that holds the pristine tarball, at this path inside it.
+    Tarball(&'static str),
+}
+
+/// Something a build needs, and the Debian package that has it.
+pub(crate) type Requirement = (&'static str, &'static str);
+
+/// What a build is expected to cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Compile lines in make's output.
+    pub compile_steps: u64,
+    /// Processor seconds of make.
+    pub compile_seconds: u64,
+    /// Disk space at the peak, in MB, packages and lists included.
+    pub disk_mb: u64,
+}
+
+impl Recipe {
+    /// All recipes.
+    pub const ALL: [Recipe; 3] = [Recipe::Tcc, Recipe::Gcc11, Recipe::Gcc12];
+
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Recipe::Tcc => "tcc",
+            Recipe::Gcc11 => "gcc-11",
+            Recipe::Gcc12 => "gcc-12",
+        }
+    }
+
+    /// The recipe and level a user asks for: `gcc-11` (with `level`, by default noopt) or `gcc-11-opt`.
+    pub fn parse(name: &str, level: Option<Level>) -> crate::Result<(Recipe, Level)> {
+        crate::name::parse_build(name, level)
+    }
+
+    /// The version the recipe is for; the package's version starts with it.
+    pub fn version(self) -> &'static str {
+        match self {
+            Recipe::Tcc => "0.9.27",
+            Recipe::Gcc11 => "11.3.0",
+            Recipe::Gcc12 => "12.2.0",
+        }
+    }
+
+    /// What a build at this level is expected to cost.
+    pub(crate) fn cost(self, level: Level) -> Cost {
+        let cost = |compile_steps, compile_seconds, disk_mb| Cost { compile_steps, compile_seconds, disk_mb };
+        match (self, level) {
+            (Recipe::Tcc, Level::Noopt) => cost(10, 3, 60),
+            (Recipe::Tcc, Level::Opt) => cost(10, 8, 60),
+            (Recipe::Gcc11, Level::Noopt) => cost(790, 900, 1600),
+            (Recipe::Gcc11, Level::Opt) => cost(790, 1800, 1600),
+            (Recipe::Gcc12, Level::Noopt) => cost(810, 950, 1700),
+            (Recipe::Gcc12, Level::Opt) => cost(810, 1900, 1700),
+        }
+    }
+
+    /// The Debian package with the source.
+    pub(crate) fn package(self) -> &'static str {
+        match self {
+            Recipe::Tcc => "tcc",
+            Recipe::Gcc11 => "gcc-11-source",
+            Recipe::Gcc12 => "gcc-12-source",
+        }
+    }
+
+    /// How that package is unpacked.
+    pub(crate) fn packaging(self) -> Packaging {
+        match self {
+            Recipe::Tcc => Packaging::Source,
+            Recipe::Gcc11 => Packaging::Tarball("usr/src/gcc-11/gcc-11.3.0-dfsg.tar.xz"),
+            Recipe::Gcc12 => Packaging::Tarball("usr/src/gcc-12/gcc-12.2.0-dfsg.tar.xz"),
+        }
+    }
+
+    /// Paths inside the tarball, below its top directory, that the build does not need.
+    pub(crate) fn excluded(self) -> &'static [&'static str] {
+        match self {
+            Recipe::Tcc => &[],
+            Recipe::Gcc11 | Recipe::Gcc12 => gcc::EXCLUDED,
+        }
+    }
+
+    /// The tools a build runs.
+    pub(crate) fn tools(self) -> &'static [Requirement] {
+        const EVERY: [Requirement; 6] = [
+            ("gcc", "gcc"),
+            ("make", "make"),
+            ("tar", "tar"),
+            ("xz", "xz-utils"),
+            ("apt-get", "apt"),
+            ("dpkg-deb", "dpkg"),
+        ];
+        const TCC: [Requirement; 7] = with(EVERY, [("dpkg-source", "dpkg-dev")]);
+        const GCC: [Requirement; 9] = with(EVERY, [("g++", "g++"), ("flex", "flex"), ("bison", "bison")]);
+        match self {
+            Recipe::Tcc => &TCC,
+            Recipe::Gcc11 | Recipe::Gcc12 => &GCC,
+        }
+    }
+
+    /// The headers a build includes.
+    pub(crate) fn headers(self) -> &'static [Requirement] {
+        match self {
+            Recipe::Tcc => &[("stdio.h", "libc6-dev")],
+            Recipe::Gcc11 | Recipe::Gcc12 => gcc::HEADERS,
+        }
+    }
+
+    /// The arguments of configure, which runs in `build` below the subject's directory.
+    pub(crate) fn configure_arguments(self, level: Level, directory: &Path) -> Vec<String> {
+        match self {
+            Recipe::Tcc => vec![
+                "--cc=gcc".into(),
+                // Makes the program find its own headers and run-time library where it was built.
+                format!("--tccdir={}", directory.join("build").display()),
+                format!("--extra-cflags={} --coverage", level.cflags()),
+                "--extra-ldflags=--coverage".into(),
+            ],
+            Recipe::Gcc11 | Recipe::Gcc12 => gcc::configure_arguments(level),
+        }
+    }
+
+    /// The arguments of make, besides the number of jobs.
+    pub(crate) fn make_arguments(self) -> &'static [&'static str] {
+        match self {
+            // Its makefile appends -s, which would strip the symbols; a variable given here cannot be appended to.
+            Recipe::Tcc => &["LDFLAGS=--coverage"],
+            Recipe::Gcc11 | Recipe::Gcc12 => gcc::MAKE_ARGUMENTS,
+        }
+    }
+
+    /// The program, relative to the subject's directory.
+    pub(crate) fn binary(self) -> &'static str {
+        match self {
+            Recipe::Tcc => "build/tcc",
+            Recipe::Gcc11 | Recipe::Gcc12 => "build/gcc/cc1",
+        }
+    }
+
+    /// The directory with the notes, relative to the subject's directory.
+    pub(crate) fn notes(self) -> &'static str {
+        match self {
+            Recipe::Tcc => "build",
+            Recipe::Gcc11 | Recipe::Gcc12 => "build/gcc",
+        }
+    }
+
+    /// The arguments that compile `smoke.c` to `smoke.out`, to see that the program works.
+    pub(crate) fn smoke_arguments(self) -> &'static [&'static str] {
+        match self {
+            Recipe::Tcc => &["-c", "smoke.c", "-o", "smoke.out"],
+            Recipe::Gcc11 | Recipe::Gcc12 => &["-quiet", "-O2", "smoke.c", "-o", "smoke.out"],
+        }
+    }
+
+    /// Objects, archives and programs, relative to `build`, that the finished subject needs at run time.
+    pub(crate) fn kept(self) -> &'static [&'static str] {
+        match self {
+            Recipe::Tcc => &["tcc", "libtcc1.a", "bcheck.o", "bt-exe.o", "bt-log.o"],
+            Recipe::Gcc11 | Recipe::Gcc12 => gcc::KEPT,
+        }
+    }
+
+    /// Symbolic links the finished subject needs, relative to its directory: (link, target).
+    pub(crate) fn links(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Recipe::Tcc => &[("build/include", "../source/include")],
+            Recipe::Gcc11 | Recipe::Gcc12 => &[],
+        }
+    }
+}
+
+/// Joins two lists of requirements at compile time.
+const fn with<const A: usize, const B: usize, const C: usize>(
+    first: [Requirement; A],
+    second: [Requirement; B],
+) -> [Requirement; C] {
+    assert!(A + B == C);
+    let mut joined = [("", ""); C];
+    let mut index = 0;
+    while index < C {
+        joined[index] = if index < A { first[index] } else { second[index - A] };
+        index += 1;
+    }
+    joined
+}

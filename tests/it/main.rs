@@ -1,0 +1,51 @@
+//! The integration tests: one binary, a module for each promise.
+//!
+//! Tests that need the `tcc` subject run always; those that need `gcc-11` are ignored unless asked for
+//! (`tools/test --full`).
+
+#[path = "../support/exact.rs"]
+mod exact;
+#[path = "../support/notes_writer.rs"]
+mod notes_writer;
+#[path = "../support/plain_run.rs"]
+mod plain_run;
+#[path = "../support/programs.rs"]
+mod programs;
+
+mod atlas;
+mod damaged_files;
+mod handmade_notes;
+mod real_notes;
+mod report_formats;
+mod subject_exactness;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The command under test.
+fn hearth() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_hearth"))
+}
+
+/// The top of the project.
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project is there")
+}
+
+/// Runs a command and returns what it said; it must be possible to start it.
+fn run(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"))
+}
+
+/// Runs a command that must succeed.
+fn run_ok(command: &mut Command) -> String {
+    let output = run(command);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
