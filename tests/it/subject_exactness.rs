@@ -2,7 +2,7 @@
 
 use crate::exact::{Compared, compare};
 use crate::plain_run::plain_run;
-use crate::programs::{CC1_OPTIONS, TCC_OPTIONS, csmith_program, own_c_programs, preprocess};
+use crate::programs::{CC1_OPTIONS, TCC_OPTIONS, csmith_program, preprocess};
 use crate::{hearth, project};
 use hearth_subject::Store;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,18 @@ fn check(subject: &str, option_sets: &[&str], output: &[&str]) -> Compared {
     }
     println!("{}: {CASES} runs, 0 differences in {compared}", subject.id());
     compared
+}
+
+/// The project's own C programs, in order.
+fn own_c_programs(project: &Path) -> Vec<PathBuf> {
+    let directory = project.join("tests/programs");
+    let mut programs: Vec<PathBuf> = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("cannot list {}: {error}", directory.display()))
+        .map(|entry| entry.expect("a readable entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+        .collect();
+    programs.sort();
+    programs
 }
 
 /// The project's own programs, then random ones.

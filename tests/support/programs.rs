@@ -1,19 +1,7 @@
-//! Programs to compile: the project's own, and random ones.
+//! Random programs to compile, and option sets to compile them with.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The project's own C programs, in order.
-pub fn own_c_programs(project: &Path) -> Vec<PathBuf> {
-    let directory = project.join("tests/programs");
-    let mut programs: Vec<PathBuf> = std::fs::read_dir(&directory)
-        .unwrap_or_else(|error| panic!("cannot list {}: {error}", directory.display()))
-        .map(|entry| entry.expect("a readable entry").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-        .collect();
-    programs.sort();
-    programs
-}
 
 /// Writes a preprocessed random program.
 pub fn csmith_program(seed: u64, directory: &Path) -> PathBuf {

@@ -22,6 +22,12 @@ impl Counters {
         Self { values: vec![0; map.counter_count as usize] }
     }
 
+    /// Takes each counter of the map in turn from a function.
+    #[must_use]
+    pub fn from_values(map: &ObjectMap<'_>, next: &mut dyn FnMut() -> i64) -> Self {
+        Self { values: (0..map.counter_count).map(|_| next()).collect() }
+    }
+
     /// Takes the counters from a data file, checking that it belongs to the map.
     ///
     /// # Errors

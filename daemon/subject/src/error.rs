@@ -1,7 +1,11 @@
 //! What can go wrong with subjects. Each message carries the bad value and says what to do about it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+mod at_path;
+
+pub(crate) use at_path::AtPath;
 
 /// The result of an operation on subjects.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -287,16 +291,4 @@ pub struct FailedBuild {
     pub tail: String,
     /// Where the log was moved to.
     pub log: PathBuf,
-}
-
-/// Adds the verb and the path to a file operation's error.
-pub(crate) trait AtPath<T> {
-    /// Names what was attempted, and on which path.
-    fn at(self, action: &'static str, path: &Path) -> Result<T>;
-}
-
-impl<T> AtPath<T> for io::Result<T> {
-    fn at(self, action: &'static str, path: &Path) -> Result<T> {
-        self.map_err(|cause| Error::Io { action, path: path.to_path_buf(), cause })
-    }
 }

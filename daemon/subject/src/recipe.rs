@@ -76,10 +76,10 @@ impl Recipe {
         match (self, level) {
             (Recipe::Tcc, Level::Noopt) => cost(10, 3, 60),
             (Recipe::Tcc, Level::Opt) => cost(10, 8, 60),
-            (Recipe::Gcc11, Level::Noopt) => cost(790, 900, 1600),
-            (Recipe::Gcc11, Level::Opt) => cost(790, 1800, 1600),
-            (Recipe::Gcc12, Level::Noopt) => cost(810, 950, 1700),
-            (Recipe::Gcc12, Level::Opt) => cost(810, 1900, 1700),
+            (Recipe::Gcc11, Level::Noopt) => cost(742, 900, 1300),
+            (Recipe::Gcc11, Level::Opt) => cost(742, 1800, 1300),
+            (Recipe::Gcc12, Level::Noopt) => cost(762, 1000, 1400),
+            (Recipe::Gcc12, Level::Opt) => cost(762, 2000, 1400),
         }
     }
 

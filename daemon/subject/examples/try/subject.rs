@@ -1,1 +1,0 @@
-../../../../client/cli/src/subject.rs

@@ -1,0 +1,56 @@
+//! `tools/bench NAME`: Hearth and its peers side by side in one run.
+//!
+//! Every benchmark prints a table and writes `target/bench/NAME.json`: one object for each subject, with
+//! `ratios` from a peer's name to its time over Hearth's, and the medians beside them.
+
+#[path = "../../tests/support/plain_run.rs"]
+mod plain_run;
+
+#[path = "bench/gcov.rs"]
+mod gcov;
+#[path = "bench/measure.rs"]
+mod measure;
+
+use anyhow::Context;
+use clap::{Parser, ValueEnum};
+use std::path::PathBuf;
+
+/// Runs a benchmark.
+#[derive(Debug, Parser)]
+#[command(name = "tools/bench")]
+struct Cli {
+    /// Which one
+    name: Benchmark,
+    /// The subjects to measure; they must have been built
+    #[arg(long, value_delimiter = ',', default_value = "tcc,gcc-11-noopt")]
+    subjects: Vec<String>,
+    /// How often each program is timed; what takes more than 30 s is timed once
+    #[arg(long, default_value_t = 5)]
+    repeat: usize,
+    /// The `hearth` to measure
+    #[arg(long)]
+    hearth: PathBuf,
+    /// Where to write the results
+    #[arg(long)]
+    output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Benchmark {
+    /// One tree of .gcda files through gcov, fastcov, gcovr, lcov and `hearth report`
+    Gcov,
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let hearth = cli.hearth.canonicalize().with_context(|| format!("no {}", cli.hearth.display()))?;
+    let results = match cli.name {
+        Benchmark::Gcov => gcov::run(&hearth, &cli.subjects, cli.repeat)?,
+    };
+    let name = cli.name.to_possible_value().context("every benchmark has a name")?;
+    std::fs::create_dir_all(&cli.output)?;
+    let path = cli.output.join(name.get_name()).with_extension("json");
+    std::fs::write(&path, serde_json::to_string_pretty(&results)? + "\n")?;
+    println!("written to {}", path.display());
+    Ok(())
+}

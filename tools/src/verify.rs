@@ -1,0 +1,91 @@
+//! `tools/verify NAME`: checks too long for every commit, each with a short form for CI.
+//!
+//! Every check is bounded, takes a seed and prints it, and goes on where an interrupted one stopped.
+
+#[path = "../../tests/support/exact.rs"]
+mod exact_support;
+#[path = "../../tests/support/notes_writer.rs"]
+mod notes_writer;
+#[path = "../../tests/support/plain_run.rs"]
+mod plain_run;
+#[path = "../../tests/support/programs.rs"]
+mod programs;
+
+#[path = "verify/exact.rs"]
+mod exact;
+#[path = "verify/fuzz.rs"]
+mod fuzz;
+
+use clap::{Parser, ValueEnum};
+use peak_alloc::PeakAlloc;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Tells how much memory a fuzzed input takes.
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// Runs a long check.
+#[derive(Debug, Parser)]
+#[command(name = "tools/verify")]
+struct Cli {
+    /// Which one
+    name: Check,
+    /// The short form that CI runs: under a minute
+    #[arg(long)]
+    short: bool,
+    /// Where random choices begin
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Stop after this many minutes
+    #[arg(long, default_value_t = 60)]
+    minutes: u64,
+    /// For `exact`: the subjects; they must have been built
+    #[arg(long, value_delimiter = ',', default_value = "tcc,gcc-11-noopt")]
+    subjects: Vec<String>,
+    /// For `exact`: how many programs for each subject, each with every option set
+    #[arg(long, default_value_t = 10)]
+    programs: u64,
+    /// The `hearth` to verify
+    #[arg(long)]
+    hearth: PathBuf,
+    /// Where to remember what has been done
+    #[arg(long)]
+    state: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Check {
+    /// Random programs times option sets on real subjects: `hearth report` equals gcov
+    Exact,
+    /// Damaged notes and data: no panic, no unbounded memory
+    Fuzz,
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let limit = Duration::from_secs(cli.minutes * 60);
+    match cli.name {
+        Check::Exact if cli.short => {
+            let plan =
+                exact::Plan { subjects: vec!["tcc".to_owned()], seed: cli.seed, programs: 1, option_sets: 5 };
+            exact::run(&cli.hearth.canonicalize()?, &plan, limit, None)
+        }
+        Check::Exact => {
+            let plan = exact::Plan {
+                subjects: cli.subjects,
+                seed: cli.seed,
+                programs: cli.programs,
+                option_sets: usize::MAX,
+            };
+            std::fs::create_dir_all(&cli.state)?;
+            exact::run(&cli.hearth.canonicalize()?, &plan, limit, Some(&cli.state.join("exact.done")))
+        }
+        Check::Fuzz => {
+            let limit = if cli.short { Duration::from_secs(20) } else { limit };
+            std::fs::create_dir_all(&cli.state)?;
+            let state = (!cli.short).then(|| cli.state.join("fuzz.done"));
+            fuzz::run(cli.seed, limit, state.as_deref(), &MEMORY)
+        }
+    }
+}
