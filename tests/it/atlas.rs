@@ -49,7 +49,7 @@ fn use_atlas(bytes: &[u8]) -> Result<(), hearth_coverage::Error> {
         let map = atlas.object(object)?;
         ObjectCoverage::new(&map, &Counters::zero(&map), &mut Workspace::default())?;
         for &line in atlas.object_lines(object)? {
-            atlas.source_name(atlas.lines()[line as usize].source);
+            let _ = atlas.source_name(atlas.lines()[line as usize].source);
         }
     }
     Ok(())

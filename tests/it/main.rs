@@ -17,6 +17,7 @@ mod damaged_files;
 mod handmade_notes;
 mod real_notes;
 mod report_formats;
+mod subject_commands;
 mod subject_exactness;
 mod tidy;
 

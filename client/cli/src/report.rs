@@ -10,10 +10,9 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use find::Object;
 use hearth_coverage::canonical::canonical_name;
-use hearth_coverage::coverage::Workspace;
 use hearth_coverage::format::{cobertura, gcov_json, lcov, text};
 use hearth_coverage::tree::{Branches, Tree};
-use object::Failure;
+use object::{Failure, Worker};
 use output::Output;
 use std::fs;
 use std::io;
@@ -119,9 +118,9 @@ fn write_documents(args: &ReportArgs, objects: &[Object], output: &mut Output) -
     let mut failures = Vec::new();
     pipeline::in_order(
         objects,
-        || (Workspace::default(), gcov_json::Writer::new(args.branches, libstdcxx::demangle)),
-        |(workspace, writer), object, buffer| {
-            let (map, coverage) = object::cover(object, workspace)?;
+        || (Worker::default(), gcov_json::Writer::new(args.branches, libstdcxx::demangle)),
+        |(worker, writer), object, buffer| {
+            let (map, coverage) = worker.cover(object)?;
             let data = canonical_name(&object.data.to_string_lossy(), &|path| Path::new(path).exists());
             writer.write(&data, &map, &coverage, buffer);
             Ok(())
@@ -145,8 +144,8 @@ fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io:
     let mut failures = Vec::new();
     pipeline::in_order(
         objects,
-        Workspace::default,
-        |workspace, object, _| object::cover(object, workspace),
+        Worker::default,
+        |worker, object, _| worker.cover(object),
         |_, result| {
             match result {
                 Ok((map, coverage)) => tree.add(&map, &coverage, branches),

@@ -310,7 +310,10 @@ impl<'n, 'a> Builder<'n, 'a> {
             let throw = calls && !fake && !fallthrough;
             self.arcs.push(Arc::new(arc.destination, fake, fallthrough, throw, counter));
         }
-        self.arcs[begin..].sort_by_key(Arc::destination);
+        let own = &mut self.arcs[begin..];
+        if !own.is_sorted_by_key(Arc::destination) {
+            own.sort_by_key(Arc::destination);
+        }
         next_counter
     }
 
@@ -399,7 +402,8 @@ impl<'n, 'a> Builder<'n, 'a> {
     /// Appends the line groups of a function whose arcs begin at `first_arc`.
     fn lay_out_groups(&mut self, function: &Function, first_arc: usize) {
         self.index_incoming(function, first_arc);
-        self.ends.sort_by_key(|&(slot, _)| slot);
+        // Blocks were come by in order, so this keeps their order on each line.
+        self.ends.sort();
         let Scratch { incoming_first, incoming, member_of, .. } = &mut self.scratch;
         member_of.clear();
         member_of.resize(function.block_count as usize, u32::MAX);

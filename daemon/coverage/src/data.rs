@@ -99,10 +99,9 @@ impl Data {
         };
         let first_value = (length > 0).then_some(self.values.len());
         if first_value.is_some() {
-            self.values.reserve(counter_count as usize);
-            for _ in 0..counter_count {
-                self.values.push(record.body.counter()?);
-            }
+            // The low word comes first, whatever the byte order.
+            let values = record.body.pairs().map(|(low, high)| (i64::from(high) << 32) | i64::from(low));
+            self.values.extend(values);
         }
         self.functions.push(FunctionData {
             ident: function.ident,

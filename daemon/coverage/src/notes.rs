@@ -145,12 +145,14 @@ impl<'a> Notes<'a> {
             cwd,
             sources: Vec::new(),
             functions: Vec::new(),
-            blocks: Vec::new(),
-            arcs: Vec::new(),
-            locations: Vec::new(),
-            lines: Vec::new(),
+            // About what real files hold for their size; growing to it would copy the tables several times.
+            blocks: Vec::with_capacity(bytes.len() / 80),
+            arcs: Vec::with_capacity(bytes.len() / 60),
+            locations: Vec::with_capacity(bytes.len() / 120),
+            lines: Vec::with_capacity(bytes.len() / 100),
         };
-        let mut parser = Parser { notes, source_ids: FxHashMap::default(), file_size: bytes.len() };
+        let mut parser =
+            Parser { notes, source_ids: FxHashMap::default(), last_source: 0, file_size: bytes.len() };
         while let Some(record) = reader.record()? {
             parser.record(record)?;
         }
@@ -161,6 +163,8 @@ impl<'a> Notes<'a> {
 struct Parser<'a> {
     notes: Notes<'a>,
     source_ids: FxHashMap<&'a [u8], u32>,
+    /// The source named last.
+    last_source: u32,
     file_size: usize,
 }
 
@@ -266,9 +270,7 @@ impl<'a> Parser<'a> {
             return Err(corrupt("block with a second list of arcs", record.offset, source));
         }
         (block.first_arc, block.arc_count) = (first_arc, arc_count);
-        for _ in 0..arc_count {
-            let destination = record.body.word("arc destination")?;
-            let flags = record.body.word("arc flags")?;
+        for (destination, flags) in record.body.pairs() {
             if destination >= block_count {
                 return Err(corrupt("arc destination", record.offset, destination));
             }
@@ -317,11 +319,18 @@ impl<'a> Parser<'a> {
     }
 
     fn source(&mut self, name: &'a [u8]) -> u32 {
+        // Most records name the file of the record before.
+        if let Some(&last) = self.notes.sources.get(self.last_source as usize)
+            && last == name
+        {
+            return self.last_source;
+        }
         let sources = &mut self.notes.sources;
-        *self.source_ids.entry(name).or_insert_with(|| {
+        self.last_source = *self.source_ids.entry(name).or_insert_with(|| {
             sources.push(name);
             sources.len() as u32 - 1
-        })
+        });
+        self.last_source
     }
 
     /// A function cut off after its first record would otherwise count as never executed.

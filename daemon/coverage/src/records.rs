@@ -52,15 +52,14 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.position
     }
 
+    #[cold]
+    fn truncated(&self, what: &'static str, needed: usize) -> Error {
+        Error::Truncated { what, offset: self.offset(), needed, available: self.remaining() }
+    }
+
     fn take(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], Error> {
-        let rest = &self.bytes[self.position..];
-        let Some(taken) = rest.get(..length) else {
-            return Err(Error::Truncated {
-                what,
-                offset: self.offset(),
-                needed: length,
-                available: rest.len(),
-            });
+        let Some(taken) = self.bytes[self.position..].get(..length) else {
+            return Err(self.truncated(what, length));
         };
         self.position += length;
         Ok(taken)
@@ -68,24 +67,26 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub fn word(&mut self, what: &'static str) -> Result<u32, Error> {
-        let Some(word) = self.bytes[self.position..].first_chunk::<4>() else {
-            return Err(Error::Truncated {
-                what,
-                offset: self.offset(),
-                needed: 4,
-                available: self.remaining(),
-            });
+        let Some(&word) = self.bytes[self.position..].first_chunk() else {
+            return Err(self.truncated(what, 4));
         };
         self.position += 4;
-        Ok(if self.big_endian { u32::from_be_bytes(*word) } else { u32::from_le_bytes(*word) })
+        Ok(self.decode(word))
     }
 
-    /// A counter: two words, the low one first, each in the file's byte order.
     #[inline]
-    pub fn counter(&mut self) -> Result<i64, Error> {
-        let low = self.word("counter")?;
-        let high = self.word("counter")?;
-        Ok((i64::from(high) << 32) | i64::from(low))
+    fn decode(&self, word: [u8; 4]) -> u32 {
+        if self.big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+    }
+
+    /// The pairs of words up to the end of the record; an odd word stays.
+    pub fn pairs(&mut self) -> impl ExactSizeIterator<Item = (u32, u32)> + use<'a> {
+        let reader = self.clone();
+        let (pairs, _) = self.bytes[self.position..].as_chunks::<8>();
+        self.position += pairs.len() * 8;
+        pairs
+            .iter()
+            .map(move |&[a, b, c, d, e, f, g, h]| (reader.decode([a, b, c, d]), reader.decode([e, f, g, h])))
     }
 
     /// A string without its terminator; `None` for the null string of length 0.
@@ -96,7 +97,7 @@ impl<'a> Reader<'a> {
         }
         let length = if self.byte_lengths { length } else { length.saturating_mul(4) };
         let padded = self.take(length, what)?;
-        let end = padded.iter().position(|&byte| byte == 0).unwrap_or(padded.len());
+        let end = memchr::memchr(0, padded).unwrap_or(padded.len());
         Ok(Some(&padded[..end]))
     }
 
@@ -132,6 +133,6 @@ impl<'a> Reader<'a> {
     pub fn counters_in(&self, length: i32) -> Option<u32> {
         let unit = if self.byte_lengths { 8 } else { 2 };
         let length = length.unsigned_abs();
-        (length % unit == 0).then_some(length / unit)
+        length.is_multiple_of(unit).then_some(length / unit)
     }
 }

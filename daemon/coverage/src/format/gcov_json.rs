@@ -156,8 +156,11 @@ impl Lines<'_> {
         if function.start_line == 0 {
             return;
         }
-        let mut end = b", \"function_name\": ".to_vec();
-        write_string(self.map.name(function), &mut end);
+        const LABEL: &[u8] = b", \"function_name\": ";
+        let name = self.map.name(function);
+        let mut end = Vec::with_capacity(LABEL.len() + name.len() + "\"\"}".len());
+        end.extend_from_slice(LABEL);
+        write_string(name, &mut end);
         end.push(b'}');
         if !function.is_group() {
             open.push((function, end));
@@ -227,7 +230,9 @@ fn write_bool(value: bool, out: &mut Vec<u8>) {
 /// Quotes a string, escaping what gcov escapes.
 fn write_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    if text.iter().all(|&byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+    // Without an early exit the compiler can test many bytes at once.
+    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    if !text.iter().fold(false, |found, &byte| found | is_special(byte)) {
         out.extend_from_slice(text);
     } else {
         for &byte in text {
