@@ -56,7 +56,8 @@ fn a_program_of_ones_own_is_added_shown_and_removed() {
     run_ok(&mut world.subject(&["add", "mine", "--binary", "loops", "--notes", "."]));
     let listed = run_ok(&mut world.subject(&["list"]));
     assert!(listed.contains("mine") && listed.contains("ready"), "{listed}");
-    let shown: Value = serde_json::from_str(&run_ok(&mut world.subject(&["show", "mine", "--json"]))).expect("JSON");
+    let shown: Value =
+        serde_json::from_str(&run_ok(&mut world.subject(&["show", "mine", "--json"]))).expect("JSON");
     assert_eq!(shown["manifest"]["notes"]["count"], 1);
     let binary = shown["binary"].as_str().expect("a path");
     assert_eq!(Path::new(binary), world.path().canonicalize().expect("there").join("loops"));

@@ -36,10 +36,12 @@ pub fn canonical_name(name: &str, exists: &dyn Fn(&str) -> bool) -> String {
     result
 }
 
-/// Makes `name` absolute against `cwd` by spelling alone, without looking at the file system.
+/// Makes `name` absolute against `cwd` by spelling alone, without looking at the file system. Without a `cwd`,
+/// which GCC records since version 9 and clang does not, a relative name stays relative.
 #[must_use]
 pub fn absolute_name(cwd: &str, name: &str) -> String {
-    let joined = if name.starts_with('/') { name.to_owned() } else { format!("{cwd}/{name}") };
+    let is_whole = name.starts_with('/') || cwd.is_empty();
+    let joined = if is_whole { name.to_owned() } else { format!("{cwd}/{name}") };
     let absolute = joined.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in joined.split('/') {
@@ -85,7 +87,8 @@ mod tests {
             ("/b", "a.c", "/b/a.c"),
             ("/b/c", "../a.c", "/b/a.c"),
             ("/b", "/x/./y/../a.c", "/x/a.c"),
-            ("", "../a.c", "/a.c"),
+            ("", "./b/../a.c", "a.c"),
+            ("", "../a.c", "../a.c"),
         ] {
             assert_eq!(absolute_name(cwd, name), expected);
         }

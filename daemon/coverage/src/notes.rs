@@ -43,6 +43,8 @@ pub struct Notes<'a> {
     pub stamp: u32,
     /// The directory the compiler ran in, if recorded (GCC 9 and later).
     pub cwd: Option<&'a [u8]>,
+    /// May a line that ran be marked for blocks that did not? Compilers before GCC 8 split blocks too finely.
+    pub marks_unexecuted_blocks: bool,
     /// The source file names as spelled, in order of appearance.
     pub sources: Vec<&'a [u8]>,
     /// The functions, in order of appearance.
@@ -136,13 +138,12 @@ impl<'a> Notes<'a> {
             reader.word("checksum")?;
         }
         let cwd = if version.at_least(90) { reader.string("working directory")? } else { None };
-        if version.at_least(80) {
-            reader.word("unexecuted blocks flag")?;
-        }
+        let marks_unexecuted_blocks = version.at_least(80) && reader.word("unexecuted blocks flag")? != 0;
         let notes = Self {
             version,
             stamp,
             cwd,
+            marks_unexecuted_blocks,
             sources: Vec::new(),
             functions: Vec::new(),
             // About what real files hold for their size; growing to it would copy the tables several times.

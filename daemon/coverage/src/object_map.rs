@@ -185,6 +185,8 @@ pub struct ObjectMap<'a> {
     pub stamp: u32,
     /// The directory the compiler ran in, empty if unknown.
     pub cwd: Cow<'a, str>,
+    /// The notes' word on whether annotated text marks lines with unexecuted blocks.
+    pub marks_unexecuted_blocks: bool,
     /// The source files, in order of appearance.
     pub sources: Vec<Source<'a>>,
     /// All function names.

@@ -4,7 +4,7 @@
 //! known gives that arc away. The order of the steps is gcov's, which matters only where the counters
 //! contradict each other.
 
-use crate::notes::{ENTRY_BLOCK, EXIT_BLOCK};
+use crate::notes::ENTRY_BLOCK;
 use crate::object_map::{Arc, Block, NO_COUNTER};
 
 /// Workspace of the solver, and its result for one function.
@@ -114,15 +114,17 @@ impl Solver {
         self.close_ends(blocks, arcs);
     }
 
-    /// The lack of arcs into the entry or out of the exit says nothing about their counts.
+    /// The lack of arcs into the entry or out of the exit says nothing about their counts. Nor does it for a
+    /// block that is never left: GCC gives those a fake arc to the exit, clang does not.
     fn close_ends(&mut self, blocks: &[Block], arcs: &[Arc]) {
         const NEVER: u32 = u32::MAX / 2;
         if arcs.iter().all(|arc| arc.destination() != ENTRY_BLOCK) {
             self.nodes[ENTRY_BLOCK as usize].pred.unknown = NEVER;
         }
-        let exit = EXIT_BLOCK as usize;
-        if blocks[exit].first_arc == blocks[exit + 1].first_arc {
-            self.nodes[exit].succ.unknown = NEVER;
+        for (node, pair) in self.nodes.iter_mut().zip(blocks.windows(2)) {
+            if pair[0].first_arc == pair[1].first_arc {
+                node.succ.unknown = NEVER;
+            }
         }
     }
 

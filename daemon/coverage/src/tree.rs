@@ -30,7 +30,7 @@ pub struct SourceTotals {
 pub struct LineTotals {
     /// The line number.
     pub number: u32,
-    /// Some block of it did not run in some object, and not for want of an exception.
+    /// Some block of it did not run in some object, and not for want of an exception, where notes tell.
     pub unexecuted_block: bool,
     /// The line is reachable without an exception.
     pub unexceptional: bool,
@@ -123,7 +123,7 @@ impl SourceTotals {
             let counts = &coverage.lines[slot];
             let line = &mut self.lines[index];
             line.count = line.count.wrapping_add(counts.count);
-            line.unexecuted_block |= counts.unexecuted_block;
+            line.unexecuted_block |= counts.unexecuted_block && map.marks_unexecuted_blocks;
             line.unexceptional |= map.slots[slot].flags & SLOT_UNEXCEPTIONAL != 0;
             if branches != Branches::None {
                 line.add_branches(map, coverage, slot, branches);

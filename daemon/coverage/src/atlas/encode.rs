@@ -128,6 +128,7 @@ impl Encoder {
             cwd: self.text(&map.cwd),
             version: map.version.word(),
             stamp: map.stamp,
+            marks_unexecuted_blocks: u32::from(map.marks_unexecuted_blocks),
             counter_count: map.counter_count,
             first_function: self.function_count,
             first_counter: self.counter_count,
