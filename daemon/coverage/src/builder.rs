@@ -118,6 +118,7 @@ impl<'n, 'a> Builder<'n, 'a> {
             stamp: self.notes.stamp,
             cwd: String::from_utf8_lossy(self.notes.cwd.unwrap_or_default()).into_owned().into(),
             marks_unexecuted_blocks: self.notes.marks_unexecuted_blocks,
+            is_clang: self.notes.is_clang,
             sources: self.sources.into_iter().map(finish).collect(),
             names: self.names.into(),
             functions: self.functions.into(),

@@ -1,10 +1,10 @@
 //! A run's counts on an object: every line, function and branch, equal to gcov's.
 
-use crate::cycles::{CycleCounter, Graph};
+use crate::cycles::CycleCounter;
 use crate::data::Data;
 use crate::error::Error;
 use crate::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS};
-use crate::solve::Solver;
+use crate::solve::{Graph, Solver};
 use rustc_hash::FxHashMap;
 
 /// The counters of an object, one for each arc off the spanning trees, in the order of its map.
@@ -151,7 +151,8 @@ impl ObjectCoverage {
         let arcs = &map.arcs[arc_range.clone()];
         let arc_counts = &mut self.arcs[arc_range];
         let Workspace { solver, cycles } = workspace;
-        if !solver.solve(blocks, arcs, counters, arc_counts) {
+        let graph = Graph { blocks, arcs, is_clang: map.is_clang };
+        if !solver.solve(graph, counters, arc_counts) {
             return Err(Error::Unsolvable { function: function_name(map, function) });
         }
         let counts = &solver.blocks;
@@ -167,7 +168,7 @@ impl ObjectCoverage {
             let range = blocks[number].first_reference as usize..blocks[number + 1].first_reference as usize;
             self.add_references(map, &map.references[range], count);
         }
-        let graph = Graph { blocks, arcs, counts: &self.arcs[blocks[0].first_arc as usize..] };
+        let arc_counts = &self.arcs[blocks[0].first_arc as usize..];
         let groups = &map.groups
             [function.first_group as usize..=(function.first_group + function.group_count) as usize];
         for pair in groups.windows(2) {
@@ -177,11 +178,12 @@ impl ObjectCoverage {
                 .fold(0_i64, |sum, &arc| sum.wrapping_add(self.arcs[arc as usize]));
             let members = &map.members[group.first_member as usize..next.first_member as usize];
             if !members.is_empty() {
-                let loops = cycles.count(graph, members).map_err(|steps| Error::TooManyCycles {
-                    function: function_name(map, function),
-                    line: map.slots[group.slot as usize].line,
-                    steps,
-                })?;
+                let loops =
+                    cycles.count(graph, arc_counts, members).map_err(|steps| Error::TooManyCycles {
+                        function: function_name(map, function),
+                        line: map.slots[group.slot as usize].line,
+                        steps,
+                    })?;
                 count = count.wrapping_add(loops);
             }
             let line = &mut self.lines[group.slot as usize];

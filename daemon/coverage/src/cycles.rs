@@ -5,7 +5,7 @@
 //! its arcs, and adds that to the line. Which circuit is met first decides the sum, so the walk follows
 //! the same order here.
 
-use crate::object_map::{Arc, Block};
+use crate::solve::Graph;
 
 /// The steps one line may take; real lines take a few hundred at the most.
 const MAX_STEPS: u64 = 50_000_000;
@@ -33,29 +33,10 @@ struct Frame {
     loop_found: bool,
 }
 
-/// One function's graph as the walk needs it.
-#[derive(Clone, Copy)]
-pub(crate) struct Graph<'a> {
-    /// The blocks, with a closing entry.
-    pub blocks: &'a [Block],
-    /// The function's arcs.
-    pub arcs: &'a [Arc],
-    /// Their counts.
-    pub counts: &'a [i64],
-}
-
-impl Graph<'_> {
-    fn arcs_of(&self, block: u32) -> std::ops::Range<u32> {
-        let base = self.blocks[0].first_arc;
-        let block = block as usize;
-        self.blocks[block].first_arc - base..self.blocks[block + 1].first_arc - base
-    }
-}
-
 impl CycleCounter {
-    /// The sum of the loops among `members`; the steps taken if there are too many to count.
-    pub fn count(&mut self, graph: Graph<'_>, members: &[u32]) -> Result<i64, u64> {
-        let block_count = graph.blocks.len() - 1;
+    /// The sum of the loops among `members`, by the counts of the function's arcs; the steps taken if there are too many to count.
+    pub fn count(&mut self, graph: Graph<'_>, counts: &[i64], members: &[u32]) -> Result<i64, u64> {
+        let block_count = graph.block_count();
         self.left.resize(graph.arcs.len(), 0);
         self.is_member.clear();
         self.is_member.resize(block_count, false);
@@ -66,7 +47,7 @@ impl CycleCounter {
         for &member in members {
             self.is_member[member as usize] = true;
             for arc in graph.arcs_of(member) {
-                self.left[arc as usize] = graph.counts[arc as usize];
+                self.left[arc as usize] = counts[arc as usize];
             }
         }
         let mut total = 0_i64;

@@ -45,6 +45,9 @@ pub struct Notes<'a> {
     pub cwd: Option<&'a [u8]>,
     /// May a line that ran be marked for blocks that did not? Compilers before GCC 8 split blocks too finely.
     pub marks_unexecuted_blocks: bool,
+    /// Written by clang: the file has an end marker, which GCC's have not. Clang leaves a block that is never
+    /// left without arcs, where GCC adds a fake arc to the exit.
+    pub is_clang: bool,
     /// The source file names as spelled, in order of appearance.
     pub sources: Vec<&'a [u8]>,
     /// The functions, in order of appearance.
@@ -144,6 +147,7 @@ impl<'a> Notes<'a> {
             stamp,
             cwd,
             marks_unexecuted_blocks,
+            is_clang: false,
             sources: Vec::new(),
             functions: Vec::new(),
             // About what real files hold for their size; growing to it would copy the tables several times.
@@ -154,9 +158,12 @@ impl<'a> Notes<'a> {
         };
         let mut parser =
             Parser { notes, source_ids: FxHashMap::default(), last_source: 0, file_size: bytes.len() };
+        let mut last_end = reader.offset();
         while let Some(record) = reader.record()? {
             parser.record(record)?;
+            last_end = reader.offset();
         }
+        parser.notes.is_clang = last_end < bytes.len();
         parser.finish()
     }
 }

@@ -187,6 +187,8 @@ pub struct ObjectMap<'a> {
     pub cwd: Cow<'a, str>,
     /// The notes' word on whether annotated text marks lines with unexecuted blocks.
     pub marks_unexecuted_blocks: bool,
+    /// The notes are clang's.
+    pub is_clang: bool,
     /// The source files, in order of appearance.
     pub sources: Vec<Source<'a>>,
     /// All function names.

@@ -4,8 +4,33 @@
 //! known gives that arc away. The order of the steps is gcov's, which matters only where the counters
 //! contradict each other.
 
-use crate::notes::ENTRY_BLOCK;
+use crate::notes::{ENTRY_BLOCK, EXIT_BLOCK};
 use crate::object_map::{Arc, Block, NO_COUNTER};
+use std::ops::Range;
+
+/// One function's flow graph.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Graph<'a> {
+    /// The blocks, with a closing entry.
+    pub blocks: &'a [Block],
+    /// The function's arcs.
+    pub arcs: &'a [Arc],
+    /// The graph is clang's.
+    pub is_clang: bool,
+}
+
+impl Graph<'_> {
+    pub fn block_count(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    /// The outgoing arcs of a block, counted within the function.
+    pub fn arcs_of(&self, block: u32) -> Range<u32> {
+        let base = self.blocks[0].first_arc;
+        let block = block as usize;
+        self.blocks[block].first_arc - base..self.blocks[block + 1].first_arc - base
+    }
+}
 
 /// Workspace of the solver, and its result for one function.
 #[derive(Debug, Default)]
@@ -45,24 +70,23 @@ impl Side {
         self.unknown_arcs ^= arc;
     }
 
-    fn settle(&mut self, arc: u32, count: i64) {
+    fn add_known(&mut self, count: i64) {
         self.sum = self.sum.wrapping_add(count);
+    }
+
+    fn settle(&mut self, arc: u32, count: i64) {
+        self.add_known(count);
         self.unknown -= 1;
         self.unknown_arcs ^= arc;
     }
 }
 
 impl Solver {
-    /// Solves one function. `blocks` has a closing entry, `arcs` are the function's own, `counters` may be
-    /// empty if all are zero. Fills in `arc_counts` and `self.blocks`; false if the graph is unsolvable.
-    pub fn solve(
-        &mut self,
-        blocks: &[Block],
-        arcs: &[Arc],
-        counters: &[i64],
-        arc_counts: &mut [i64],
-    ) -> bool {
-        self.set_up(blocks, arcs, counters, arc_counts);
+    /// Solves one function; `counters` may be empty if all are zero. Fills in `arc_counts` and `self.blocks`;
+    /// false if the graph is unsolvable.
+    pub fn solve(&mut self, graph: Graph<'_>, counters: &[i64], arc_counts: &mut [i64]) -> bool {
+        self.set_up(graph, counters, arc_counts);
+        let arcs = graph.arcs;
         loop {
             while let Some(block) = self.unknown.pop() {
                 self.infer_block(block);
@@ -79,21 +103,19 @@ impl Solver {
         self.nodes.iter().all(|node| node.is_known)
     }
 
-    fn set_up(&mut self, blocks: &[Block], arcs: &[Arc], counters: &[i64], arc_counts: &mut [i64]) {
-        let count = blocks.len() - 1;
+    fn set_up(&mut self, graph: Graph<'_>, counters: &[i64], arc_counts: &mut [i64]) {
+        let count = graph.block_count();
         self.nodes.clear();
         self.nodes.resize(count, Node::default());
         self.blocks.clear();
         self.blocks.resize(count, 0);
         self.arc_sources.clear();
-        self.arc_sources.resize(arcs.len(), 0);
+        self.arc_sources.resize(graph.arcs.len(), 0);
         self.known.clear();
         self.unknown.clear();
-        let base = blocks[0].first_arc;
         for block in 0..count {
-            let range = blocks[block].first_arc - base..blocks[block + 1].first_arc - base;
-            for index in range {
-                let arc = &arcs[index as usize];
+            for index in graph.arcs_of(block as u32) {
+                let arc = &graph.arcs[index as usize];
                 self.arc_sources[index as usize] = block as u32;
                 let destination = arc.destination() as usize;
                 if arc.counter == NO_COUNTER {
@@ -102,27 +124,26 @@ impl Solver {
                 } else {
                     let value = counters.get(arc.counter as usize).copied().unwrap_or(0);
                     arc_counts[index as usize] = value;
-                    let node = &mut self.nodes[block].succ;
-                    node.sum = node.sum.wrapping_add(value);
-                    let node = &mut self.nodes[destination].pred;
-                    node.sum = node.sum.wrapping_add(value);
+                    self.nodes[block].succ.add_known(value);
+                    self.nodes[destination].pred.add_known(value);
                 }
             }
             self.nodes[block].on_unknown_stack = true;
             self.unknown.push(block as u32);
         }
-        self.close_ends(blocks, arcs);
+        self.close_ends(graph);
     }
 
-    /// The lack of arcs into the entry or out of the exit says nothing about their counts. Nor does it for a
-    /// block that is never left: GCC gives those a fake arc to the exit, clang does not.
-    fn close_ends(&mut self, blocks: &[Block], arcs: &[Arc]) {
+    /// The lack of arcs into the entry or out of the exit says nothing about their counts. Nor does it in
+    /// clang's graphs for other blocks; in GCC's, gcov takes a block without outgoing arcs for never executed.
+    fn close_ends(&mut self, graph: Graph<'_>) {
         const NEVER: u32 = u32::MAX / 2;
-        if arcs.iter().all(|arc| arc.destination() != ENTRY_BLOCK) {
+        if graph.arcs.iter().all(|arc| arc.destination() != ENTRY_BLOCK) {
             self.nodes[ENTRY_BLOCK as usize].pred.unknown = NEVER;
         }
-        for (node, pair) in self.nodes.iter_mut().zip(blocks.windows(2)) {
-            if pair[0].first_arc == pair[1].first_arc {
+        for (block, node) in (0..).zip(&mut self.nodes) {
+            let is_end = block == EXIT_BLOCK || graph.is_clang;
+            if is_end && graph.arcs_of(block).is_empty() {
                 node.succ.unknown = NEVER;
             }
         }

@@ -129,6 +129,7 @@ impl Encoder {
             version: map.version.word(),
             stamp: map.stamp,
             marks_unexecuted_blocks: u32::from(map.marks_unexecuted_blocks),
+            is_clang: u32::from(map.is_clang),
             counter_count: map.counter_count,
             first_function: self.function_count,
             first_counter: self.counter_count,
