@@ -64,7 +64,12 @@ fn the_json_names_the_version() {
         let coverage =
             ObjectCoverage::new(&map, &Counters::zero(&map), &mut Workspace::default()).expect("zero");
         let mut out = Vec::new();
-        gcov_json::Writer::new(true, demangle::demangle).write("loop.gcda", &map, &coverage, &mut out);
+        gcov_json::Writer::new(true, &gcov_json::Names::new(demangle::demangle)).write(
+            "loop.gcda",
+            &map,
+            &coverage,
+            &mut out,
+        );
         let document: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
         assert_eq!(document["gcc_version"], version);
         assert_eq!(document["files"][0]["lines"].as_array().map(Vec::len), Some(3));

@@ -115,10 +115,11 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 
 /// Writes a document for each object while later ones are being worked on.
 fn write_documents(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io::Result<Vec<Failure>> {
+    let names = gcov_json::Names::new(libstdcxx::demangle);
     let mut failures = Vec::new();
     pipeline::in_order(
         objects,
-        || (Worker::default(), gcov_json::Writer::new(args.branches, libstdcxx::demangle)),
+        || (Worker::new(args.branches), gcov_json::Writer::new(args.branches, &names)),
         |(worker, writer), object, buffer| {
             let (map, coverage) = worker.cover(object)?;
             let data = canonical_name(&object.data.to_string_lossy(), &|path| Path::new(path).exists());
@@ -144,7 +145,7 @@ fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io:
     let mut failures = Vec::new();
     pipeline::in_order(
         objects,
-        Worker::default,
+        || Worker::new(args.branches),
         |worker, object, _| worker.cover(object),
         |_, result| {
             match result {

@@ -11,7 +11,7 @@ use crate::object_map::{
     Arc, Block, FUNCTION_ARTIFICIAL, FUNCTION_GROUP, Function, LineGroup, NO_COUNTER, ObjectMap,
     SLOT_COUNTED_BY_GROUPS, SLOT_UNEXCEPTIONAL, Slot, Source,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Canonical sources, and for each name in the notes the source it stands for.
 fn canonical_sources(notes: &Notes<'_>, exists: &dyn Fn(&str) -> bool) -> (Vec<SourceInProgress>, Vec<u32>) {
@@ -35,6 +35,14 @@ fn canonical_sources(notes: &Notes<'_>, exists: &dyn Fn(&str) -> bool) -> (Vec<S
     (sources, ids)
 }
 
+/// Which functions' flow graphs go into the map.
+pub(crate) enum Detail<'n> {
+    /// All.
+    Whole,
+    /// Those of functions with these idents; the others are only known by their lines.
+    Only(&'n FxHashSet<u32>),
+}
+
 /// Turns notes into a map.
 pub(crate) struct Builder<'n, 'a> {
     notes: &'n Notes<'a>,
@@ -52,6 +60,7 @@ pub(crate) struct Builder<'n, 'a> {
     slots: Vec<Slot>,
     branches: Vec<u32>,
     counter_count: u32,
+    detail: Detail<'n>,
     /// (slot, block) of the current function: on which line each block ends.
     ends: Vec<(u32, u32)>,
     scratch: Scratch,
@@ -79,7 +88,7 @@ struct Scratch {
 }
 
 impl<'n, 'a> Builder<'n, 'a> {
-    pub fn new(notes: &'n Notes<'a>, exists: &dyn Fn(&str) -> bool) -> Self {
+    pub fn new(notes: &'n Notes<'a>, exists: &dyn Fn(&str) -> bool, detail: Detail<'n>) -> Self {
         let (sources, source_ids) = canonical_sources(notes, exists);
         Self {
             notes,
@@ -96,6 +105,7 @@ impl<'n, 'a> Builder<'n, 'a> {
             slots: Vec::new(),
             branches: Vec::new(),
             counter_count: 0,
+            detail,
             ends: Vec::new(),
             scratch: Scratch::default(),
         }
@@ -270,6 +280,10 @@ impl<'n, 'a> Builder<'n, 'a> {
         let notes = self.notes;
         let function = &notes.functions[index];
         let mapped = self.functions[index];
+        let has_graph = match self.detail {
+            Detail::Whole => true,
+            Detail::Only(idents) => idents.contains(&function.ident),
+        };
         self.find_exceptional_blocks(function);
         self.ends.clear();
         let first_arc = self.arcs.len();
@@ -280,13 +294,15 @@ impl<'n, 'a> Builder<'n, 'a> {
                 first_arc: self.arcs.len() as u32,
                 first_reference: self.references.len() as u32,
             });
-            next_counter = self.lay_out_arcs(number, block.first_arc, block.arc_count, next_counter);
+            if has_graph {
+                next_counter = self.lay_out_arcs(number, block.first_arc, block.arc_count, next_counter);
+            }
             if mapped.is_shown() {
                 self.lay_out_lines(&mapped, number, table);
             }
         }
         let first_group = self.groups.len() as u32;
-        if !self.ends.is_empty() {
+        if has_graph && !self.ends.is_empty() {
             self.lay_out_groups(&mapped, first_arc);
         }
         let group_count = self.groups.len() as u32 - first_group;
@@ -327,11 +343,15 @@ impl<'n, 'a> Builder<'n, 'a> {
             let block = &blocks[block as usize];
             &notes.arcs[block.first_arc as usize..][..block.arc_count as usize]
         };
-        let calls =
-            |block: u32| block != ENTRY_BLOCK && arcs_of(block).iter().any(|arc| arc.flags & ARC_FAKE != 0);
-        let catches = (0..function.block_count).any(|block| {
-            calls(block) && arcs_of(block).iter().any(|arc| arc.flags & (ARC_FAKE | ARC_FALLTHROUGH) == 0)
-        });
+        // (may a call in the block not return?, does the block lead anywhere but on?)
+        let kinds = |block: u32| {
+            arcs_of(block).iter().fold((false, false), |(fake, plain), arc| {
+                let is_fake = arc.flags & ARC_FAKE != 0;
+                (fake | is_fake, plain | (!is_fake & (arc.flags & ARC_FALLTHROUGH == 0)))
+            })
+        };
+        let calls = |block: u32| block != ENTRY_BLOCK && kinds(block).0;
+        let catches = (1..function.block_count).any(|block| kinds(block) == (true, true));
         let Scratch { exceptional, stack, .. } = &mut self.scratch;
         exceptional.clear();
         exceptional.resize(blocks.len(), catches);

@@ -4,7 +4,8 @@
 //! reads, which arcs enter a line, which lines hold loops, which branches a line shows. A run's counts
 //! are then a few passes over these tables (see [`crate::coverage`]).
 
-use crate::builder::Builder;
+use crate::builder::{Builder, Detail};
+use crate::data::{Data, FunctionData};
 use crate::notes::{DESTINATION_BITS, Notes};
 use crate::version::Version;
 use bytemuck::{Pod, Zeroable};
@@ -221,7 +222,23 @@ impl ObjectMap<'_> {
     /// Builds the map. `exists` is [`canonical_name`](crate::canonical::canonical_name)'s.
     #[must_use]
     pub fn new(notes: &Notes<'_>, exists: &dyn Fn(&str) -> bool) -> ObjectMap<'static> {
-        Builder::new(notes, exists).build()
+        Builder::new(notes, exists, Detail::Whole).build()
+    }
+
+    /// Builds as much of the map as the report of one run needs: the flow graphs of functions that never ran
+    /// are left out. Where branches are shown, the whole map is needed.
+    #[must_use]
+    pub fn for_run(
+        notes: &Notes<'_>,
+        exists: &dyn Fn(&str) -> bool,
+        data: Option<&Data>,
+    ) -> ObjectMap<'static> {
+        let ran = |function: &&FunctionData| {
+            data.is_some_and(|data| data.counters(function).iter().any(|&counter| counter != 0))
+        };
+        let functions = data.map_or(&[][..], |data| &data.functions);
+        let idents = functions.iter().filter(ran).map(|function| function.ident).collect();
+        Builder::new(notes, exists, Detail::Only(&idents)).build()
     }
 
     /// A function's (mangled) name.

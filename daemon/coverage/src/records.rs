@@ -4,12 +4,11 @@ use crate::error::Error;
 use crate::version::Version;
 
 /// A cursor over a file, or over one record of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
-    bytes: &'a [u8],
-    position: usize,
-    /// Where `bytes` begins in the file, for messages.
-    base: usize,
+    rest: &'a [u8],
+    /// Where `rest` ends in the file, for messages.
+    end: usize,
     big_endian: bool,
     /// Since GCC 12 lengths count bytes and strings are not padded to words.
     byte_lengths: bool,
@@ -29,13 +28,13 @@ impl<'a> Reader<'a> {
     /// Reads magic and version, the head that notes and data share.
     pub fn open(bytes: &'a [u8], magic: u32, expected: &'static str) -> Result<(Self, Version), Error> {
         let found = || Error::Foreign { expected, found: bytes.iter().take(4).copied().collect() };
-        let head: [u8; 4] = bytes.first_chunk().copied().ok_or_else(found)?;
+        let (&head, rest) = bytes.split_first_chunk().ok_or_else(found)?;
         let big_endian = match head {
             _ if u32::from_le_bytes(head) == magic => false,
             _ if u32::from_be_bytes(head) == magic => true,
             _ => return Err(found()),
         };
-        let mut reader = Self { bytes, position: 4, base: 0, big_endian, byte_lengths: false };
+        let mut reader = Self { rest, end: bytes.len(), big_endian, byte_lengths: false };
         let version = Version::from_word(reader.word("version")?);
         if !version.at_least(Version::OLDEST) {
             return Err(Error::UnsupportedVersion { found: version });
@@ -45,11 +44,11 @@ impl<'a> Reader<'a> {
     }
 
     pub fn offset(&self) -> usize {
-        self.base + self.position
+        self.end - self.rest.len()
     }
 
     pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.position
+        self.rest.len()
     }
 
     #[cold]
@@ -57,20 +56,21 @@ impl<'a> Reader<'a> {
         Error::Truncated { what, offset: self.offset(), needed, available: self.remaining() }
     }
 
+    #[inline]
     fn take(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], Error> {
-        let Some(taken) = self.bytes[self.position..].get(..length) else {
+        let Some((taken, rest)) = self.rest.split_at_checked(length) else {
             return Err(self.truncated(what, length));
         };
-        self.position += length;
+        self.rest = rest;
         Ok(taken)
     }
 
     #[inline]
     pub fn word(&mut self, what: &'static str) -> Result<u32, Error> {
-        let Some(&word) = self.bytes[self.position..].first_chunk() else {
+        let Some((&word, rest)) = self.rest.split_first_chunk() else {
             return Err(self.truncated(what, 4));
         };
-        self.position += 4;
+        self.rest = rest;
         Ok(self.decode(word))
     }
 
@@ -80,16 +80,18 @@ impl<'a> Reader<'a> {
     }
 
     /// The pairs of words up to the end of the record; an odd word stays.
+    #[inline]
     pub fn pairs(&mut self) -> impl ExactSizeIterator<Item = (u32, u32)> + use<'a> {
-        let reader = self.clone();
-        let (pairs, _) = self.bytes[self.position..].as_chunks::<8>();
-        self.position += pairs.len() * 8;
+        let reader = *self;
+        let (pairs, rest) = self.rest.as_chunks::<8>();
+        self.rest = rest;
         pairs
             .iter()
             .map(move |&[a, b, c, d, e, f, g, h]| (reader.decode([a, b, c, d]), reader.decode([e, f, g, h])))
     }
 
     /// A string without its terminator; `None` for the null string of length 0.
+    #[inline]
     pub fn string(&mut self, what: &'static str) -> Result<Option<&'a [u8]>, Error> {
         let length = self.word(what)? as usize;
         if length == 0 {
@@ -102,9 +104,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The next record; `None` at the end of the file or at a zero tag.
+    #[inline]
     pub fn record(&mut self) -> Result<Option<Record<'a>>, Error> {
         let offset = self.offset();
-        if self.remaining() == 0 {
+        if self.rest.is_empty() {
             return Ok(None);
         }
         let tag = self.word("record tag")?;
@@ -115,15 +118,14 @@ impl<'a> Reader<'a> {
         let unit = if self.byte_lengths { 1 } else { 4 };
         // A negative length stands for zero counters that are not written out.
         let size = (length.max(0) as usize).saturating_mul(unit);
-        let base = self.offset();
-        let bytes = self.take(size, "record")?;
-        let body = Reader { bytes, position: 0, base, ..*self };
+        let rest = self.take(size, "record")?;
+        let body = Reader { rest, end: self.offset(), ..*self };
         Ok(Some(Record { tag, length, offset, body }))
     }
 
     /// After the end marker there is nothing but zeros; else the marker is a damaged tag.
     fn check_end(&self, offset: usize) -> Result<Option<Record<'a>>, Error> {
-        match self.bytes[self.position..].iter().position(|&byte| byte != 0) {
+        match self.rest.iter().position(|&byte| byte != 0) {
             None => Ok(None),
             Some(_) => Err(Error::Corrupt { what: "record tag before the end", offset, value: 0 }),
         }

@@ -29,40 +29,55 @@ enum Problem {
 }
 
 /// Computes the counts of one object after the other.
-#[derive(Default)]
 pub struct Worker {
     workspace: Workspace,
-    /// The file being read, kept to save allocations.
-    bytes: Vec<u8>,
+    /// Branches will be shown.
+    branches: bool,
+    /// The files being read, kept to save allocations.
+    notes: Vec<u8>,
+    data: Vec<u8>,
 }
 
 impl Worker {
+    /// A worker for reports with or without branches.
+    pub fn new(branches: bool) -> Self {
+        Self { workspace: Workspace::default(), branches, notes: Vec::new(), data: Vec::new() }
+    }
+
     /// The map and the counts of an object.
     pub fn cover(&mut self, object: &Object) -> Result<(ObjectMap<'static>, ObjectCoverage), Failure> {
-        self.read(&object.notes)?;
-        let map = unusable(&object.notes, Notes::read(&self.bytes))
-            .map(|notes| ObjectMap::new(&notes, &|path| Path::new(path).exists()))?;
-        let counters = if object.has_data {
-            self.read(&object.data)?;
-            let data = unusable(&object.data, Data::read(&self.bytes))?;
-            unusable(&object.data, Counters::from_data(&map, &data))?
+        let exists = |path: &str| Path::new(path).exists();
+        read(&object.notes, &mut self.notes)?;
+        let notes = unusable(&object.notes, Notes::read(&self.notes))?;
+        let data = if object.has_data {
+            read(&object.data, &mut self.data)?;
+            Some(unusable(&object.data, Data::read(&self.data))?)
         } else {
-            Counters::zero(&map)
+            None
+        };
+        let map = if self.branches {
+            ObjectMap::new(&notes, &exists)
+        } else {
+            ObjectMap::for_run(&notes, &exists, data.as_ref())
+        };
+        let counters = match data {
+            Some(data) => unusable(&object.data, Counters::from_data(&map, &data))?,
+            None => Counters::zero(&map),
         };
         let coverage = ObjectCoverage::new(&map, &counters, &mut self.workspace);
         Ok((map, unusable(&object.notes, coverage)?))
     }
+}
 
-    fn read(&mut self, path: &Path) -> Result<(), Failure> {
-        self.bytes.clear();
-        let read = File::open(path).and_then(|mut file| file.read_to_end(&mut self.bytes));
-        read.map(|_| ()).map_err(|error| {
-            let is_notes = path.extension().is_some_and(|extension| extension == "gcno");
-            let missing_notes = is_notes && error.kind() == io::ErrorKind::NotFound;
-            let problem = if missing_notes { Problem::NoNotes } else { Problem::Unreadable(error) };
-            Failure { path: path.to_owned(), problem }
-        })
-    }
+fn read(path: &Path, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+    bytes.clear();
+    let read = File::open(path).and_then(|mut file| file.read_to_end(bytes));
+    read.map(|_| ()).map_err(|error| {
+        let is_notes = path.extension().is_some_and(|extension| extension == "gcno");
+        let missing_notes = is_notes && error.kind() == io::ErrorKind::NotFound;
+        let problem = if missing_notes { Problem::NoNotes } else { Problem::Unreadable(error) };
+        Failure { path: path.to_owned(), problem }
+    })
 }
 
 fn unusable<T>(path: &Path, result: Result<T, hearth_coverage::Error>) -> Result<T, Failure> {

@@ -5,21 +5,49 @@ use crate::demangle::Demangle;
 use crate::gcov_sort;
 use crate::object_map::{Function, ObjectMap};
 use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Writes one JSON document per object, as `gcov --json-format --stdout` does.
-pub struct Writer {
+pub struct Writer<'a> {
     /// Show branches, as gcov does with `--branch-probabilities`.
     branches: bool,
-    demangle: Demangle,
-    /// Names seen before: most functions of a C++ program are copies from headers.
-    demangled: FxHashMap<Vec<u8>, Box<[u8]>>,
+    names: &'a Names,
 }
 
-impl Writer {
+/// Demangled names, kept: most functions of a C++ program are copies from headers. Writers on several threads
+/// share them.
+pub struct Names {
+    demangle: Demangle,
+    /// Each name's readable form, quoted.
+    quoted: Mutex<FxHashMap<Box<[u8]>, Arc<[u8]>>>,
+}
+
+impl Names {
+    /// No names yet.
+    #[must_use]
+    pub fn new(demangle: Demangle) -> Self {
+        Self { demangle, quoted: Mutex::default() }
+    }
+
+    fn write(&self, name: &[u8], out: &mut Vec<u8>) {
+        // A name is whole or not there, even if a thread died with the lock.
+        let known = || self.quoted.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = known().get(name).cloned();
+        if let Some(quoted) = found {
+            out.extend_from_slice(&quoted);
+            return;
+        }
+        let begin = out.len();
+        write_string(&(self.demangle)(name), out);
+        known().insert(name.into(), out[begin..].into());
+    }
+}
+
+impl<'a> Writer<'a> {
     /// A writer that shows branches or not.
     #[must_use]
-    pub fn new(branches: bool, demangle: Demangle) -> Self {
-        Self { branches, demangle, demangled: FxHashMap::default() }
+    pub fn new(branches: bool, names: &'a Names) -> Self {
+        Self { branches, names }
     }
 
     /// Appends the document of one object, ending with a newline.
@@ -89,13 +117,7 @@ impl Writer {
         write_number(b", \"blocks_executed\": ", i64::from(counts.blocks_executed), out);
         write_number(b", \"execution_count\": ", counts.execution_count, out);
         out.extend_from_slice(b", \"demangled_name\": ");
-        if let Some(known) = self.demangled.get(name) {
-            out.extend_from_slice(known);
-        } else {
-            let begin = out.len();
-            write_string(&(self.demangle)(name), out);
-            self.demangled.insert(name.to_vec(), out[begin..].into());
-        }
+        self.names.write(name, out);
         write_number(b", \"start_column\": ", i64::from(function.start_column), out);
         write_number(b", \"end_line\": ", i64::from(function.end_line), out);
         out.push(b'}');
