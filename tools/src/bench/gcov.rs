@@ -95,7 +95,11 @@ fn contenders(hearth: &Path, tree: &Path, data: &[PathBuf], scratch: &Path) -> V
     let directory = text(tree);
     let mut list: Vec<Contender> = ["gcov-json", "lcov", "cobertura"]
         .map(|format| {
-            let arguments = words(&["report", "--format", format, "--gcda", &directory]);
+            let mut arguments = words(&["report", "--format", format, "--gcda", &directory]);
+            if format != "gcov-json" {
+                // Its peers write files too.
+                arguments.extend(words(&["--quiet", "--output", "hearth.out"]));
+            }
             contender(&format!("hearth {format}"), &text(hearth), arguments)
         })
         .into();

@@ -133,8 +133,30 @@ struct Lines<'a> {
     out: &'a mut Vec<u8>,
 }
 
-/// What closes a line that belongs to no function.
-const LINE_END: &[u8] = b"}";
+/// What closes a line: its function's name, with either word on unexecuted blocks before it.
+struct LineEnd {
+    executed: Vec<u8>,
+    unexecuted: Vec<u8>,
+}
+
+impl LineEnd {
+    fn new(function: Option<&[u8]>) -> Self {
+        let end = |label: &[u8]| {
+            let mut end = Vec::with_capacity(label.len() + function.map_or(0, <[u8]>::len) + 24);
+            end.extend_from_slice(label);
+            if let Some(name) = function {
+                end.extend_from_slice(b", \"function_name\": ");
+                write_string(name, &mut end);
+            }
+            end.push(b'}');
+            end
+        };
+        Self {
+            executed: end(b", \"unexecuted_block\": false"),
+            unexecuted: end(b", \"unexecuted_block\": true"),
+        }
+    }
+}
 
 impl Lines<'_> {
     /// Walks the lines that exist and the starts of functions together. gcov names each line after the
@@ -143,8 +165,9 @@ impl Lines<'_> {
         let map = self.map;
         let starts = functions_by_start(map, source);
         let mut starts = starts.iter().map(|&index| &map.functions[index as usize]).peekable();
+        let outside = LineEnd::new(None);
         // Functions that have begun, each with what closes a line of it.
-        let mut open: Vec<(&Function, Vec<u8>)> = Vec::new();
+        let mut open: Vec<(&Function, LineEnd)> = Vec::new();
         let end_line = map.sources[source].last_line;
         let mut next_line = 1;
         let slots = map.space_slots(source as u32);
@@ -167,23 +190,18 @@ impl Lines<'_> {
                 self.write_start(function, &mut open);
             }
             if slot_line == Some(line) {
-                self.write_line(slot, open.last().map_or(LINE_END, |(_, end)| end));
+                self.write_line(slot, open.last().map_or(&outside, |(_, end)| end));
                 slot += 1;
             }
         }
     }
 
-    fn write_start<'m>(&mut self, function: &'m Function, open: &mut Vec<(&'m Function, Vec<u8>)>) {
+    fn write_start<'m>(&mut self, function: &'m Function, open: &mut Vec<(&'m Function, LineEnd)>) {
         // gcov never comes by line 0.
         if function.start_line == 0 {
             return;
         }
-        const LABEL: &[u8] = b", \"function_name\": ";
-        let name = self.map.name(function);
-        let mut end = Vec::with_capacity(LABEL.len() + name.len() + "\"\"}".len());
-        end.extend_from_slice(LABEL);
-        write_string(name, &mut end);
-        end.push(b'}');
+        let end = LineEnd::new(Some(self.map.name(function)));
         if !function.is_group() {
             open.push((function, end));
             return;
@@ -193,21 +211,21 @@ impl Lines<'_> {
         }
     }
 
-    fn write_line(&mut self, slot: usize, end: &[u8]) {
+    fn write_line(&mut self, slot: usize, end: &LineEnd) {
         let line = &self.coverage.lines[slot];
-        self.out.extend_from_slice(if self.any { b", {\"branches\": [" } else { b"{\"branches\": [" });
+        if self.any {
+            self.out.extend_from_slice(b", ");
+        }
         self.any = true;
         if self.branches {
+            self.out.extend_from_slice(b"{\"branches\": [");
             self.write_branches(slot);
-        }
-        write_number(b"], \"count\": ", line.count, self.out);
-        write_number(b", \"line_number\": ", i64::from(self.map.slots[slot].line), self.out);
-        self.out.extend_from_slice(if line.unexecuted_block {
-            b", \"unexecuted_block\": true"
+            write_number(b"], \"count\": ", line.count, self.out);
         } else {
-            b", \"unexecuted_block\": false"
-        });
-        self.out.extend_from_slice(end);
+            write_number(b"{\"branches\": [], \"count\": ", line.count, self.out);
+        }
+        write_number(b", \"line_number\": ", i64::from(self.map.slots[slot].line), self.out);
+        self.out.extend_from_slice(if line.unexecuted_block { &end.unexecuted } else { &end.executed });
     }
 
     fn write_branches(&mut self, slot: usize) {
