@@ -14,12 +14,14 @@ pub struct Writer<'a> {
     names: &'a Names,
 }
 
+type Quoted = FxHashMap<Box<[u8]>, Arc<[u8]>>;
+
 /// Demangled names, kept: most functions of a C++ program are copies from headers. Writers on several threads
 /// share them.
 pub struct Names {
     demangle: Demangle,
     /// Each name's readable form, quoted.
-    quoted: Mutex<FxHashMap<Box<[u8]>, Arc<[u8]>>>,
+    quoted: Mutex<Quoted>,
 }
 
 impl Names {
