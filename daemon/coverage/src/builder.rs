@@ -9,7 +9,7 @@ use crate::line_table::LineTable;
 use crate::notes::{ARC_FAKE, ARC_FALLTHROUGH, ARC_ON_TREE, ENTRY_BLOCK, FunctionNotes, Notes};
 use crate::object_map::{
     Arc, Block, FUNCTION_ARTIFICIAL, FUNCTION_GROUP, Function, LineGroup, NO_COUNTER, ObjectMap,
-    SLOT_COUNTED_BY_GROUPS, SLOT_UNEXCEPTIONAL, Slot, Source,
+    SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, SLOT_UNEXCEPTIONAL, Slot, Source,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -179,11 +179,11 @@ impl<'n, 'a> Builder<'n, 'a> {
         let name_first = self.names.len() as u32;
         self.names.extend_from_slice(function.name);
         let blocks = block_range(function);
-        let counters = self.notes.blocks[blocks]
-            .iter()
-            .flat_map(|block| &self.notes.arcs[block.first_arc as usize..][..block.arc_count as usize])
-            .filter(|arc| arc.flags & ARC_ON_TREE == 0)
-            .count();
+        let mut counters = 0;
+        for block in &self.notes.blocks[blocks] {
+            let arcs = &self.notes.arcs[block.first_arc as usize..][..block.arc_count as usize];
+            counters += arcs.iter().filter(|arc| arc.flags & ARC_ON_TREE == 0).count();
+        }
         let source = self.source_ids[function.source as usize];
         Function {
             name_first,
@@ -220,7 +220,7 @@ impl<'n, 'a> Builder<'n, 'a> {
             (function.start_line, function.start_column)
         };
         for source in &mut self.sources {
-            gcov_sort::sort(&mut source.functions, &|&a, &b| start(a) < start(b));
+            gcov_sort::sort_by_key(&mut source.functions, |&index| start(index));
         }
     }
 
@@ -298,11 +298,11 @@ impl<'n, 'a> Builder<'n, 'a> {
                 next_counter = self.lay_out_arcs(number, block.first_arc, block.arc_count, next_counter);
             }
             if mapped.is_shown() {
-                self.lay_out_lines(&mapped, number, table);
+                self.lay_out_lines(&mapped, number, table, has_graph);
             }
         }
         let first_group = self.groups.len() as u32;
-        if has_graph && !self.ends.is_empty() {
+        if !self.ends.is_empty() {
             self.lay_out_groups(&mapped, first_arc);
         }
         let group_count = self.groups.len() as u32 - first_group;
@@ -375,12 +375,17 @@ impl<'n, 'a> Builder<'n, 'a> {
     }
 
     /// Appends the line references of a block, and notes on which lines it ends.
-    fn lay_out_lines(&mut self, function: &Function, number: u32, table: &LineTable) {
+    fn lay_out_lines(&mut self, function: &Function, number: u32, table: &LineTable, has_graph: bool) {
         let notes = self.notes;
         let block = notes.blocks[(function.first_block + number) as usize];
         let exceptional = self.scratch.exceptional[number as usize];
         // gcov counts no block at either end of the list, even where the last one is not the exit.
         let inner = number != 0 && number + 1 != function.block_count;
+        let flags = match (exceptional, has_graph) {
+            (true, _) => 0,
+            (false, true) => SLOT_UNEXCEPTIONAL,
+            (false, false) => SLOT_UNEXCEPTIONAL | SLOT_IDLE,
+        };
         let mut last = None;
         for location in &notes.locations[block.first_location as usize..][..block.location_count as usize] {
             let source = self.source_ids[location.source as usize];
@@ -388,10 +393,10 @@ impl<'n, 'a> Builder<'n, 'a> {
             let mut largest = 0;
             for &line in lines {
                 let slot = table.slot(self.space(function, source, line), line);
-                self.references.push(slot * 2 + u32::from(exceptional));
-                if !exceptional {
-                    self.slots[slot as usize].flags |= SLOT_UNEXCEPTIONAL;
+                if has_graph {
+                    self.references.push(slot * 2 + u32::from(exceptional));
                 }
+                self.slots[slot as usize].flags |= flags;
                 if line >= largest {
                     largest = line;
                     last = Some(slot);
@@ -399,9 +404,11 @@ impl<'n, 'a> Builder<'n, 'a> {
             }
             // A location without lines repeats the one before it.
             if let (true, Some(slot)) = (inner, last) {
-                self.ends.push((slot, number));
                 self.slots[slot as usize].flags |= SLOT_COUNTED_BY_GROUPS;
-                self.note_branches(slot);
+                if has_graph {
+                    self.ends.push((slot, number));
+                    self.note_branches(slot);
+                }
             }
         }
     }

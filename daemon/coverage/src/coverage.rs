@@ -3,7 +3,7 @@
 use crate::cycles::CycleCounter;
 use crate::data::Data;
 use crate::error::Error;
-use crate::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS};
+use crate::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, Slot};
 use crate::solve::{Graph, Solver};
 use rustc_hash::FxHashMap;
 
@@ -85,6 +85,12 @@ pub struct LineCoverage {
     pub unexecuted_block: bool,
 }
 
+impl LineCoverage {
+    fn before_any_run(slot: &Slot) -> Self {
+        Self { count: 0, unexecuted_block: slot.flags & SLOT_IDLE != 0 }
+    }
+}
+
 /// A function's counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FunctionCoverage {
@@ -121,7 +127,7 @@ impl ObjectCoverage {
     /// If a flow graph cannot be solved, or a line holds too many loops.
     pub fn new(map: &ObjectMap<'_>, counters: &Counters, workspace: &mut Workspace) -> Result<Self, Error> {
         let mut coverage = Self {
-            lines: vec![LineCoverage::default(); map.slots.len() - 1],
+            lines: map.slots[..map.slots.len() - 1].iter().map(LineCoverage::before_any_run).collect(),
             functions: vec![FunctionCoverage::default(); map.functions.len()],
             arcs: vec![0; map.arcs.len()],
         };

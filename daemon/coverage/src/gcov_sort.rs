@@ -7,65 +7,58 @@
 /// Longer ranges are partitioned.
 const RUN_LENGTH: usize = 16;
 
-/// Sorts like `std::sort` of GCC's C++ library.
-pub(crate) fn sort<T: Copy>(items: &mut [T], less: &dyn Fn(&T, &T) -> bool) {
+/// Sorts by a key like `std::sort` of GCC's C++ library.
+pub(crate) fn sort_by_key<T: Copy, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     if items.len() > RUN_LENGTH {
         let depth = 2 * items.len().ilog2();
-        partition_down(items, depth, less);
+        partition_down(items, depth, &key);
     }
     // What is left to do moves elements only past greater ones, so any stable sort does the same.
-    items.sort_by(|a, b| {
-        if less(a, b) {
-            std::cmp::Ordering::Less
-        } else if less(b, a) {
-            std::cmp::Ordering::Greater
-        } else {
-            std::cmp::Ordering::Equal
-        }
-    });
+    items.sort_by_key(key);
 }
 
-fn partition_down<T: Copy>(mut items: &mut [T], mut depth: u32, less: &dyn Fn(&T, &T) -> bool) {
+fn partition_down<T: Copy, K: Ord>(mut items: &mut [T], mut depth: u32, key: &impl Fn(&T) -> K) {
     while items.len() > RUN_LENGTH {
         if depth == 0 {
             // The C++ library turns to heapsort here; the order of equal elements may then differ from it.
             return;
         }
         depth -= 1;
-        let cut = partition(items, less);
+        let cut = partition(items, key);
         let (left, right) = items.split_at_mut(cut);
-        partition_down(right, depth, less);
+        partition_down(right, depth, key);
         items = left;
     }
 }
 
 /// Moves the median of three to the front and splits the rest around it.
-fn partition<T: Copy>(items: &mut [T], less: &dyn Fn(&T, &T) -> bool) -> usize {
+fn partition<T: Copy, K: Ord>(items: &mut [T], key: &impl Fn(&T) -> K) -> usize {
     let (a, b, c) = (1, items.len() / 2, items.len() - 1);
-    let median = if less(&items[a], &items[b]) {
-        if less(&items[b], &items[c]) {
+    let less = |x: usize, y: usize| key(&items[x]) < key(&items[y]);
+    let median = if less(a, b) {
+        if less(b, c) {
             b
-        } else if less(&items[a], &items[c]) {
+        } else if less(a, c) {
             c
         } else {
             a
         }
-    } else if less(&items[a], &items[c]) {
+    } else if less(a, c) {
         a
-    } else if less(&items[b], &items[c]) {
+    } else if less(b, c) {
         c
     } else {
         b
     };
     items.swap(0, median);
-    let pivot = items[0];
+    let pivot = key(&items[0]);
     let (mut first, mut last) = (1, items.len());
     loop {
-        while less(&items[first], &pivot) {
+        while key(&items[first]) < pivot {
             first += 1;
         }
         last -= 1;
-        while less(&pivot, &items[last]) {
+        while pivot < key(&items[last]) {
             last -= 1;
         }
         if first >= last {
@@ -86,7 +79,7 @@ mod tests {
         fn sorts(mut items in prop::collection::vec((0_u32..8, any::<u32>()), 0..200)) {
             let mut expected = items.clone();
             expected.sort_by_key(|item| item.0);
-            sort(&mut items, &|a, b| a.0 < b.0);
+            sort_by_key(&mut items, |item| item.0);
             let keys = |items: &[(u32, u32)]| items.iter().map(|item| item.0).collect::<Vec<_>>();
             prop_assert_eq!(keys(&items), keys(&expected));
             items.sort_unstable();

@@ -256,15 +256,12 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The block that an ARCS or LINES record speaks of.
-    fn block(&mut self, number: u32, offset: usize) -> Result<&mut BlockNotes, Error> {
-        let wrong = corrupt("block number", offset, number);
+    /// The index of the block that an ARCS or LINES record speaks of.
+    #[inline]
+    fn block(&self, number: u32, offset: usize) -> Result<usize, Error> {
         match self.notes.functions.last() {
-            Some(function) if number < function.block_count => {
-                let index = (function.first_block + number) as usize;
-                self.notes.blocks.get_mut(index).ok_or(wrong)
-            }
-            _ => Err(wrong),
+            Some(function) if number < function.block_count => Ok((function.first_block + number) as usize),
+            _ => Err(corrupt("block number", offset, number)),
         }
     }
 
@@ -273,7 +270,8 @@ impl<'a> Parser<'a> {
         let source = record.body.word("arc source")?;
         let first_arc = self.notes.arcs.len() as u32;
         let arc_count = (record.body.remaining() / 8) as u32;
-        let block = self.block(source, record.offset)?;
+        let index = self.block(source, record.offset)?;
+        let block = &mut self.notes.blocks[index];
         if block.arc_count != 0 {
             return Err(corrupt("block with a second list of arcs", record.offset, source));
         }
@@ -290,17 +288,15 @@ impl<'a> Parser<'a> {
     fn lines(&mut self, mut record: Record<'a>) -> Result<(), Error> {
         let number = record.body.word("block number")?;
         let first_location = self.notes.locations.len() as u32;
-        let block = self.block(number, record.offset)?;
-        if block.location_count != 0 {
+        let index = self.block(number, record.offset)?;
+        if self.notes.blocks[index].location_count != 0 {
             return Err(corrupt("block with a second list of lines", record.offset, number));
         }
         loop {
             let line = record.body.word("line number")?;
             if line != 0 {
-                let Some(location) = self.notes.locations.get_mut(first_location as usize..) else { break };
-                let Some(location) = location.last_mut() else {
-                    let value = u64::from(line);
-                    return Err(Error::Corrupt { what: "line without a file", offset: record.offset, value });
+                let Some(location) = self.notes.locations[first_location as usize..].last_mut() else {
+                    return Err(corrupt("line without a file", record.offset, line));
                 };
                 location.line_count += 1;
                 self.notes.lines.push(line);
@@ -313,7 +309,7 @@ impl<'a> Parser<'a> {
         }
         self.check_consumed(&record.body)?;
         let location_count = self.notes.locations.len() as u32 - first_location;
-        let block = self.block(number, record.offset)?;
+        let block = &mut self.notes.blocks[index];
         (block.first_location, block.location_count) = (first_location, location_count);
         Ok(())
     }
@@ -357,6 +353,7 @@ impl<'a> Parser<'a> {
     }
 }
 
+#[cold]
 fn corrupt(what: &'static str, offset: usize, value: u32) -> Error {
     Error::Corrupt { what, offset, value: u64::from(value) }
 }

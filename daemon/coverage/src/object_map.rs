@@ -174,6 +174,8 @@ pub struct Slot {
 pub const SLOT_COUNTED_BY_GROUPS: u32 = 1;
 /// Slot flag: the line is reachable without an exception.
 pub const SLOT_UNEXCEPTIONAL: u32 = 2;
+/// Slot flag: a function that never ran, and whose graph the map leaves out, has a block on the line.
+pub const SLOT_IDLE: u32 = 4;
 
 /// The static map of one object. Tables whose entries end where the next one begins have a closing entry.
 ///

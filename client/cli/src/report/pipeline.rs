@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
 /// Results that may be finished or under way at once, for each core.
 const BUFFERS_PER_CORE: usize = 8;
@@ -18,19 +18,16 @@ pub fn in_order<T: Sync, W, R: Send>(
 ) -> io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
     let next = AtomicUsize::new(0);
-    let (free_sender, free_buffers) = crossbeam_channel::unbounded::<Vec<u8>>();
-    for _ in 0..cores * BUFFERS_PER_CORE {
-        free_sender.send(Vec::new()).map_err(io::Error::other)?;
-    }
+    let buffers = Buffers::new(cores * BUFFERS_PER_CORE);
     let (sender, results) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..cores {
-            let (sender, free_buffers) = (sender.clone(), free_buffers.clone());
-            let (worker, job, next) = (&worker, &job, &next);
+            let sender = sender.clone();
+            let (worker, job, next, buffers) = (&worker, &job, &next, &buffers);
             scope.spawn(move || {
                 let mut state = worker();
                 // The buffer is taken before the item, so the earliest item under way always has one.
-                while let Ok(mut buffer) = free_buffers.recv() {
+                while let Some(mut buffer) = buffers.take() {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { return };
                     buffer.clear();
@@ -41,19 +38,91 @@ pub fn in_order<T: Sync, W, R: Send>(
                 }
             });
         }
-        drop((sender, free_buffers));
-        let free_sender = free_sender;
+        drop(sender);
         let mut early = BTreeMap::new();
         let mut expected = 0;
         for (index, buffer, result) in results {
             early.insert(index, (buffer, result));
             while let Some((buffer, result)) = early.remove(&expected) {
-                consume(&buffer, result)?;
+                let consumed = consume(&buffer, result);
+                if consumed.is_err() {
+                    buffers.close();
+                    return consumed;
+                }
                 expected += 1;
-                // All workers are gone when the last items are through.
-                let _ = free_sender.send(buffer);
+                buffers.give(buffer);
             }
         }
         Ok(())
     })
+}
+
+/// A bounded set of buffers. The one given back last is handed out first, because it is still in the cache.
+struct Buffers {
+    /// `None` once closed.
+    free: Mutex<Option<Vec<Vec<u8>>>>,
+    given: Condvar,
+}
+
+impl Buffers {
+    fn new(count: usize) -> Self {
+        Self { free: Mutex::new(Some(vec![Vec::new(); count])), given: Condvar::new() }
+    }
+
+    /// Waits for a buffer; `None` if there will be none.
+    fn take(&self) -> Option<Vec<u8>> {
+        // The list is whole at all times, so a thread that died with the lock did no harm to it.
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_empty = |free: &mut Option<Vec<Vec<u8>>>| free.as_ref().is_some_and(Vec::is_empty);
+        let mut free = self.given.wait_while(free, is_empty).unwrap_or_else(PoisonError::into_inner);
+        free.as_mut().and_then(Vec::pop)
+    }
+
+    fn give(&self, buffer: Vec<u8>) {
+        if let Some(free) = self.free.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            free.push(buffer);
+        }
+        self.given.notify_one();
+    }
+
+    fn close(&self) {
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.given.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_and_errors_stop_the_work() {
+        let items: Vec<u64> = (0..500).collect();
+        let job = |_: &mut (), item: &u64, buffer: &mut Vec<u8>| {
+            // Some items take longer, so that later ones are finished first.
+            std::thread::sleep(std::time::Duration::from_micros(item % 7 * 50));
+            buffer.extend_from_slice(&item.to_le_bytes());
+            *item
+        };
+        let mut seen = Vec::new();
+        let consume = |bytes: &[u8], item: u64| {
+            assert_eq!(bytes, item.to_le_bytes());
+            seen.push(item);
+            Ok(())
+        };
+        in_order(&items, || (), job, consume).expect("nothing fails");
+        assert_eq!(seen, items);
+
+        let mut consumed = 0;
+        let result = in_order(
+            &items,
+            || (),
+            job,
+            |_, _| {
+                consumed += 1;
+                if consumed == 3 { Err(io::Error::other("full")) } else { Ok(()) }
+            },
+        );
+        assert_eq!((result.is_err(), consumed), (true, 3));
+    }
 }

@@ -60,6 +60,8 @@ impl<'a> Writer<'a> {
         coverage: &ObjectCoverage,
         out: &mut Vec<u8>,
     ) {
+        // About what lines and functions take; growing a large document would copy it several times.
+        out.reserve(map.slots.len() * 200 + map.functions.len() * 400);
         let (major, minor) = map.version.major_minor().unwrap_or_default();
         out.extend_from_slice(format!("{{\"gcc_version\": \"{major}.{minor}.0\", \"files\": [").as_bytes());
         for source in 0..map.sources.len() {
@@ -255,7 +257,9 @@ fn functions_by_start(map: &ObjectMap<'_>, source: usize) -> Vec<u32> {
     };
     functions.sort_unstable_by_key(|&index| (start(index).0, index));
     for run in functions.chunk_by_mut(|&a, &b| start(a).0 == start(b).0) {
-        gcov_sort::sort(run, &|&a, &b| start(a) < start(b));
+        if run.len() > 1 {
+            gcov_sort::sort_by_key(run, |&index| start(index));
+        }
     }
     functions
 }
