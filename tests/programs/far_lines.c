@@ -4,6 +4,8 @@
 static int near(int x)
 {
   int y = x;
+# 1 "generated/table.inc"
+  y += 2;
 # 3000000 "generated/table.inc"
   y += 1; y *= 3;
   if (y > 10)
@@ -11,7 +13,7 @@ static int near(int x)
 # 3 "./generated/../generated/other.inc"
   for (int i = 0; i < x; i++)
     y += i;
-# 15 "far_lines.c"
+# 17 "far_lines.c"
   return y;
 }
 

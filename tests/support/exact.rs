@@ -1,8 +1,8 @@
 //! Compares `hearth report` with gcov on one tree of notes and data.
 
+use crate::plain_run::data_files;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What was compared, counted in gcov's own output.
@@ -40,6 +40,8 @@ impl std::fmt::Display for Compared {
 pub fn compare(gcov: &str, hearth: &Path, tree: &Path) -> Result<Compared, String> {
     let data = data_files(tree).map_err(|error| format!("cannot list {}: {error}", tree.display()))?;
     assert!(!data.is_empty(), "no .gcda below {}", tree.display());
+    // Both name each document after the path they were given.
+    let data: Vec<_> = data.iter().map(|path| path.strip_prefix(tree).expect("it lies below")).collect();
     let expected = tree.join("expected.json");
     let actual = tree.join("actual.json");
     let run = |command: &mut Command, out: &Path| {
@@ -64,24 +66,6 @@ pub fn compare(gcov: &str, hearth: &Path, tree: &Path) -> Result<Compared, Strin
     let report_flags = ["report", "--gcda", ".", "--format", "gcov-json", "--branches"];
     let actual = run(Command::new(hearth).args(report_flags), &actual)?;
     compare_documents(&expected, &actual)
-}
-
-/// The .gcda files below `tree`, relative to it, in the order Hearth reports them.
-fn data_files(tree: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut pending = vec![tree.to_owned()];
-    while let Some(directory) = pending.pop() {
-        for entry in fs::read_dir(directory)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "gcda") {
-                found.push(path.strip_prefix(tree).expect("it lies below").to_owned());
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 fn compare_documents(expected: &[u8], actual: &[u8]) -> Result<Compared, String> {

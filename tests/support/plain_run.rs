@@ -1,6 +1,7 @@
-//! A plain run of an instrumented program, its .gcda files kept out of the build tree.
+//! A plain run of an instrumented program, its .gcda files kept out of the build tree and found again.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -37,4 +38,22 @@ fn link_notes(tree: &Path, notes: &Path) {
             symlink(target, path.with_extension("gcno")).expect("linked");
         }
     }
+}
+
+/// The .gcda files below `tree`, in the order Hearth reports them.
+pub fn data_files(tree: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut pending = vec![tree.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "gcda") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }

@@ -4,7 +4,7 @@
 //! and lcov's tracefile with `lcov`, gcovr's XML with `cobertura`. Nothing is cached between calls.
 
 use crate::measure::{Contender, SubjectResult, time_all};
-use crate::plain_run::plain_run;
+use crate::plain_run::{data_files, plain_run};
 use anyhow::Context;
 use hearth_subject::{Store, Subject};
 use std::collections::BTreeMap;
@@ -60,23 +60,6 @@ fn measure(hearth: &Path, subject: &Subject, repeat: usize) -> anyhow::Result<Su
             ("cores".to_owned(), std::thread::available_parallelism()?.to_string()),
         ]),
     })
-}
-
-fn data_files(tree: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut pending = vec![tree.to_owned()];
-    while let Some(directory) = pending.pop() {
-        for entry in std::fs::read_dir(directory)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "gcda") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 fn contenders(hearth: &Path, tree: &Path, data: &[PathBuf], scratch: &Path) -> Vec<Contender> {
