@@ -7,7 +7,9 @@ use std::process::Command;
 pub fn csmith_program(seed: u64, directory: &Path) -> PathBuf {
     let source = directory.join(format!("csmith-{seed}.c"));
     let limits = ["--max-funcs", "4", "--max-block-depth", "3", "--max-expr-complexity", "6"];
+    // It leaves a file of its own where it runs.
     let status = Command::new("csmith")
+        .current_dir(directory)
         .args(["--seed", &seed.to_string(), "--output"])
         .arg(&source)
         .args(limits)
