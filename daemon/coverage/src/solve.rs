@@ -38,7 +38,7 @@ pub(crate) struct Solver {
     /// The count of each block.
     pub blocks: Vec<i64>,
     /// The source block of each arc.
-    pub arc_sources: Vec<u32>,
+    arc_sources: Vec<u32>,
     nodes: Vec<Node>,
     known: Vec<u32>,
     unknown: Vec<u32>,
@@ -91,8 +91,6 @@ impl Solver {
             while let Some(block) = self.unknown.pop() {
                 self.infer_block(block);
             }
-            let Some(block) = self.known.pop() else { break };
-            self.propagate(block, arcs, arc_counts);
             while let Some(block) = self.known.pop() {
                 self.propagate(block, arcs, arc_counts);
             }

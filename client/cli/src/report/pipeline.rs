@@ -25,6 +25,7 @@ pub fn in_order<T: Sync, W, R: Send>(
             let sender = sender.clone();
             let (worker, job, next, buffers) = (&worker, &job, &next, &buffers);
             scope.spawn(move || {
+                let _guard = CloseOnPanic(buffers);
                 let mut state = worker();
                 // The buffer is taken before the item, so the earliest item under way always has one.
                 while let Some(mut buffer) = buffers.take() {
@@ -91,6 +92,17 @@ impl Buffers {
     }
 }
 
+/// A thread that panics would leave the others waiting for the buffers behind its own result.
+struct CloseOnPanic<'a>(&'a Buffers);
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.close();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +136,13 @@ mod tests {
             },
         );
         assert_eq!((result.is_err(), consumed), (true, 3));
+    }
+
+    #[test]
+    #[should_panic(expected = "a scoped thread panicked")]
+    fn a_job_that_panics_does_not_leave_the_others_waiting() {
+        let items: Vec<u64> = (0..500).collect();
+        let job = |_: &mut (), item: &u64, _: &mut Vec<u8>| assert_ne!(*item, 0, "broken on purpose");
+        let _ = in_order(&items, || (), job, |_, ()| Ok(()));
     }
 }
