@@ -69,6 +69,7 @@ fn the_json_names_the_version() {
             &map,
             &coverage,
             &mut out,
+            &mut |_| {},
         );
         let document: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
         assert_eq!(document["gcc_version"], version);

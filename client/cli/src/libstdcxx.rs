@@ -4,7 +4,6 @@
 
 use hearth_coverage::demangle;
 use libloading::Library;
-use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
@@ -19,14 +18,16 @@ struct Runtime {
 }
 
 /// Demangles as gcov does, if the C++ runtime is on this machine.
-pub fn demangle(name: &[u8]) -> Cow<'_, [u8]> {
+pub fn demangle(name: &[u8], out: &mut Vec<u8>) {
     static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
     if !name.starts_with(b"_Z") {
-        return Cow::Borrowed(name);
+        out.extend_from_slice(name);
+        return;
     }
     match RUNTIME.get_or_init(load) {
-        Some(runtime) => runtime.demangle(name).map_or(Cow::Borrowed(name), Cow::Owned),
-        None => demangle::demangle(name),
+        Some(runtime) if runtime.demangle(name, out) => {}
+        Some(_) => out.extend_from_slice(name),
+        None => demangle::demangle(name, out),
     }
 }
 
@@ -43,18 +44,19 @@ fn load() -> Option<Runtime> {
 }
 
 impl Runtime {
-    fn demangle(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let name = CString::new(name).ok()?;
+    /// Appends the readable form, if there is one.
+    fn demangle(&self, name: &[u8], out: &mut Vec<u8>) -> bool {
+        let Ok(name) = CString::new(name) else { return false };
         // SAFETY: the name is terminated; null for buffer, length and status is allowed.
         let readable =
             unsafe { (self.demangle)(name.as_ptr(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut()) };
         if readable.is_null() {
-            return None;
+            return false;
         }
         // SAFETY: a result that is not null is a terminated string.
-        let bytes = unsafe { CStr::from_ptr(readable) }.to_bytes().to_vec();
+        out.extend_from_slice(unsafe { CStr::from_ptr(readable) }.to_bytes());
         // SAFETY: the result was allocated with malloc for the caller to free, and is not used after this.
         unsafe { (self.free)(readable.cast()) };
-        Some(bytes)
+        true
     }
 }

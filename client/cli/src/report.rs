@@ -120,14 +120,14 @@ fn write_documents(args: &ReportArgs, objects: &[Object], output: &mut Output) -
     pipeline::in_order(
         objects,
         || (Worker::new(args.branches), gcov_json::Writer::new(args.branches, &names)),
-        |(worker, writer), object, buffer| {
+        |(worker, writer), object, text, offer| {
             let (map, coverage) = worker.cover(object)?;
             let data = canonical_name(&object.data.to_string_lossy(), &|path| Path::new(path).exists());
-            writer.write(&data, &map, &coverage, buffer);
+            writer.write(&data, &map, &coverage, text, offer);
             Ok(())
         },
-        |bytes, result: Result<(), Failure>| {
-            failures.extend(result.err());
+        |bytes, result: Option<Result<(), Failure>>| {
+            failures.extend(result.and_then(Result::err));
             output.write(bytes)
         },
     )?;
@@ -146,11 +146,12 @@ fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io:
     pipeline::in_order(
         objects,
         || Worker::new(args.branches),
-        |worker, object, _| worker.cover(object),
+        |worker, object, _, _| worker.cover(object),
         |_, result| {
             match result {
-                Ok((map, coverage)) => tree.add(&map, &coverage, branches),
-                Err(failure) => failures.push(failure),
+                Some(Ok((map, coverage))) => tree.add(&map, &coverage, branches),
+                Some(Err(failure)) => failures.push(failure),
+                None => {}
             }
             Ok(())
         },

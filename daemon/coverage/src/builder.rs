@@ -5,13 +5,13 @@
 
 use crate::canonical::canonical_name;
 use crate::gcov_sort;
-use crate::line_table::LineTable;
+use crate::line_table::{Entries, LineTable};
 use crate::notes::{ARC_FAKE, ARC_FALLTHROUGH, ARC_ON_TREE, ENTRY_BLOCK, FunctionNotes, Notes};
 use crate::object_map::{
     Arc, Block, FUNCTION_ARTIFICIAL, FUNCTION_GROUP, Function, LineGroup, NO_COUNTER, ObjectMap,
     SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, SLOT_UNEXCEPTIONAL, Slot, Source,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// Canonical sources, and for each name in the notes the source it stands for.
 fn canonical_sources(notes: &Notes<'_>, exists: &dyn Fn(&str) -> bool) -> (Vec<SourceInProgress>, Vec<u32>) {
@@ -148,7 +148,8 @@ impl<'n, 'a> Builder<'n, 'a> {
     /// Fills in the functions with their identity, counters and spaces.
     fn functions(&mut self) {
         let notes = self.notes;
-        let mut at_start: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+        let mut at_start: FxHashMap<(u32, u32), usize> =
+            FxHashMap::with_capacity_and_hasher(notes.functions.len(), FxBuildHasher);
         let mut next_counter = 0;
         for function in &notes.functions {
             let index = self.functions.len();
@@ -178,12 +179,6 @@ impl<'n, 'a> Builder<'n, 'a> {
     fn function(&mut self, function: &FunctionNotes<'_>) -> Function {
         let name_first = self.names.len() as u32;
         self.names.extend_from_slice(function.name);
-        let blocks = block_range(function);
-        let mut counters = 0;
-        for block in &self.notes.blocks[blocks] {
-            let arcs = &self.notes.arcs[block.first_arc as usize..][..block.arc_count as usize];
-            counters += arcs.iter().filter(|arc| arc.flags & ARC_ON_TREE == 0).count();
-        }
         let source = self.source_ids[function.source as usize];
         Function {
             name_first,
@@ -201,7 +196,7 @@ impl<'n, 'a> Builder<'n, 'a> {
             first_block: function.first_block,
             block_count: function.block_count,
             first_counter: 0,
-            counter_count: counters as u32,
+            counter_count: function.counter_count,
             first_group: 0,
             group_count: 0,
         }
@@ -234,28 +229,31 @@ impl<'n, 'a> Builder<'n, 'a> {
 
     fn line_table(&mut self) -> LineTable {
         let notes = self.notes;
-        let mut entries = Vec::with_capacity(notes.lines.len());
+        let groups = self.functions.iter().filter(|f| f.is_group() && f.is_shown()).count();
+        let mut entries = Entries::new(self.sources.len() + groups, notes.lines.len());
         for (index, function) in notes.functions.iter().enumerate() {
             let mapped = self.functions[index];
             if !mapped.is_shown() {
                 continue;
             }
             for block in &notes.blocks[block_range(function)] {
-                for location in
-                    &notes.locations[block.first_location as usize..][..block.location_count as usize]
-                {
+                let locations = block.first_location as usize..;
+                for location in &notes.locations[locations][..block.location_count as usize] {
                     let source = self.source_ids[location.source as usize];
                     let lines = &notes.lines[location.first_line as usize..][..location.line_count as usize];
-                    for &line in lines {
-                        entries.push((self.space(&mapped, source, line), line));
-                        let last_line = &mut self.sources[source as usize].last_line;
-                        *last_line = line.max(*last_line);
+                    if mapped.is_group() {
+                        for &line in lines {
+                            entries.add(self.space(&mapped, source, line), &[line]);
+                        }
+                    } else {
+                        entries.add(source, lines);
                     }
+                    let last_line = &mut self.sources[source as usize].last_line;
+                    *last_line = lines.iter().fold(*last_line, |last, &line| last.max(line));
                 }
             }
         }
-        let groups = self.functions.iter().filter(|f| f.is_group() && f.is_shown()).count();
-        LineTable::new(self.sources.len() + groups, &entries)
+        LineTable::new(&entries)
     }
 
     /// Fills in blocks, arcs, references, groups and slots.
@@ -343,19 +341,12 @@ impl<'n, 'a> Builder<'n, 'a> {
             let block = &blocks[block as usize];
             &notes.arcs[block.first_arc as usize..][..block.arc_count as usize]
         };
-        // (may a call in the block not return?, does the block lead anywhere but on?)
-        let kinds = |block: u32| {
-            arcs_of(block).iter().fold((false, false), |(fake, plain), arc| {
-                let is_fake = arc.flags & ARC_FAKE != 0;
-                (fake | is_fake, plain | (!is_fake & (arc.flags & ARC_FALLTHROUGH == 0)))
-            })
-        };
-        let calls = |block: u32| block != ENTRY_BLOCK && kinds(block).0;
-        let catches = (1..function.block_count).any(|block| kinds(block) == (true, true));
+        let calls =
+            |block: u32| block != ENTRY_BLOCK && arcs_of(block).iter().any(|arc| arc.flags & ARC_FAKE != 0);
         let Scratch { exceptional, stack, .. } = &mut self.scratch;
         exceptional.clear();
-        exceptional.resize(blocks.len(), catches);
-        if !catches {
+        exceptional.resize(blocks.len(), function.catches);
+        if !function.catches {
             return;
         }
         exceptional[ENTRY_BLOCK as usize] = false;

@@ -24,19 +24,39 @@ enum Index {
     Sparse,
 }
 
-impl LineTable {
-    /// Numbers `entries`, which may repeat and come in any order; all spaces are below `space_count`.
-    pub fn new(space_count: usize, entries: &[(u32, u32)]) -> Self {
-        let mut spans = vec![(u32::MAX, 0_u32); space_count];
-        for &(space, line) in entries {
-            let span = &mut spans[space as usize];
+/// The lines to number, which may repeat and come in any order.
+pub(crate) struct Entries {
+    /// (space, line).
+    pairs: Vec<(u32, u32)>,
+    /// The smallest and the largest line of each space.
+    spans: Vec<(u32, u32)>,
+}
+
+impl Entries {
+    /// No lines yet; about `expected` will come.
+    pub fn new(space_count: usize, expected: usize) -> Self {
+        Self { pairs: Vec::with_capacity(expected), spans: vec![(u32::MAX, 0); space_count] }
+    }
+
+    /// Adds lines of a space.
+    #[inline]
+    pub fn add(&mut self, space: u32, lines: &[u32]) {
+        let span = &mut self.spans[space as usize];
+        for &line in lines {
             *span = (span.0.min(line), span.1.max(line));
         }
-        let total: u64 = spans.iter().map(|&(low, high)| span_length(low, high)).sum();
-        if total <= DENSE_LINES_ALWAYS.max(entries.len() as u64 * DENSE_LINES_PER_ENTRY) {
-            Self::dense(&spans, total as usize, entries)
+        self.pairs.extend(lines.iter().map(|&line| (space, line)));
+    }
+}
+
+impl LineTable {
+    /// Numbers the lines.
+    pub fn new(entries: &Entries) -> Self {
+        let total: u64 = entries.spans.iter().map(|&(low, high)| span_length(low, high)).sum();
+        if total <= DENSE_LINES_ALWAYS.max(entries.pairs.len() as u64 * DENSE_LINES_PER_ENTRY) {
+            Self::dense(&entries.spans, total as usize, &entries.pairs)
         } else {
-            Self::sparse(space_count, entries)
+            Self::sparse(entries.spans.len(), &entries.pairs)
         }
     }
 
@@ -104,11 +124,19 @@ fn span_length(low: u32, high: u32) -> u64 {
 mod tests {
     use super::*;
 
+    fn entries(space_count: usize, pairs: &[(u32, u32)]) -> Entries {
+        let mut entries = Entries::new(space_count, pairs.len());
+        for &(space, line) in pairs {
+            entries.add(space, &[line]);
+        }
+        entries
+    }
+
     #[test]
     fn dense_and_sparse_agree() {
-        let entries = [(0, 7), (2, 1), (0, 3), (0, 7), (2, 900), (2, 1)];
-        let dense = LineTable::new(4, &entries);
-        let sparse = LineTable::sparse(4, &entries);
+        let pairs = [(0, 7), (2, 1), (0, 3), (0, 7), (2, 900), (2, 1)];
+        let dense = LineTable::new(&entries(4, &pairs));
+        let sparse = LineTable::sparse(4, &pairs);
         assert!(matches!(dense.index, Index::Dense { .. }));
         for table in [&dense, &sparse] {
             assert_eq!(table.lines, [3, 7, 1, 900]);
@@ -120,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_huge_line_number_is_sparse() {
-        let table = LineTable::new(1, &[(0, u32::MAX), (0, 1)]);
+        let table = LineTable::new(&entries(1, &[(0, u32::MAX), (0, 1)]));
         assert!(matches!(table.index, Index::Sparse));
         assert_eq!(table.slot(0, u32::MAX), 1);
     }

@@ -4,7 +4,7 @@
 //! million arcs allocates a handful of times.
 
 use crate::error::Error;
-use crate::records::{Reader, Record};
+use crate::records::{Reader, Record, unpadded};
 use crate::version::Version;
 use rustc_hash::FxHashMap;
 
@@ -89,6 +89,10 @@ pub struct FunctionNotes<'a> {
     pub first_block: u32,
     /// How many blocks.
     pub block_count: u32,
+    /// How many arcs are off the spanning tree, and so have a counter.
+    pub counter_count: u32,
+    /// Some block may both not return from a call and go elsewhere than on: to an exception's handler.
+    pub catches: bool,
 }
 
 /// A block: ranges of its arcs and locations.
@@ -157,7 +161,7 @@ impl<'a> Notes<'a> {
             lines: Vec::with_capacity(bytes.len() / 100),
         };
         let mut parser =
-            Parser { notes, source_ids: FxHashMap::default(), last_source: 0, file_size: bytes.len() };
+            Parser { notes, source_ids: FxHashMap::default(), last_source: (b"", 0), file_size: bytes.len() };
         let mut last_end = reader.offset();
         while let Some(record) = reader.record()? {
             parser.record(record)?;
@@ -171,8 +175,8 @@ impl<'a> Notes<'a> {
 struct Parser<'a> {
     notes: Notes<'a>,
     source_ids: FxHashMap<&'a [u8], u32>,
-    /// The source named last.
-    last_source: u32,
+    /// The source named last, as it stands in the file, and its index.
+    last_source: (&'a [u8], u32),
     file_size: usize,
 }
 
@@ -199,7 +203,7 @@ impl<'a> Parser<'a> {
         let cfg_checksum = body.word("graph checksum")?;
         let name = body.string("function name")?.unwrap_or(b"");
         let artificial = version.at_least(80) && body.word("artificial flag")? != 0;
-        let source = body.string("source name")?;
+        let source = body.padded_string("source name")?;
         let source = self.source(source.unwrap_or(b"<unknown>"));
         let start_line = body.word("start line")?;
         let (mut start_column, mut end_line, mut end_column) = (0, start_line, 0);
@@ -225,6 +229,8 @@ impl<'a> Parser<'a> {
             end_column,
             first_block,
             block_count: 0,
+            counter_count: 0,
+            catches: false,
         });
         Ok(())
     }
@@ -276,11 +282,19 @@ impl<'a> Parser<'a> {
             return Err(corrupt("block with a second list of arcs", record.offset, source));
         }
         (block.first_arc, block.arc_count) = (first_arc, arc_count);
+        let (mut counters, mut fake, mut plain) = (0, false, false);
         for (destination, flags) in record.body.pairs() {
             if destination >= block_count {
                 return Err(corrupt("arc destination", record.offset, destination));
             }
+            counters += u32::from(flags & ARC_ON_TREE == 0);
+            fake |= flags & ARC_FAKE != 0;
+            plain |= flags & (ARC_FAKE | ARC_FALLTHROUGH) == 0;
             self.notes.arcs.push(ArcNotes { destination, flags });
+        }
+        if let Some(function) = self.notes.functions.last_mut() {
+            function.counter_count += counters;
+            function.catches |= fake && plain && source != ENTRY_BLOCK;
         }
         self.check_consumed(&record.body)
     }
@@ -302,7 +316,7 @@ impl<'a> Parser<'a> {
                 self.notes.lines.push(line);
                 continue;
             }
-            let Some(name) = record.body.string("source name")? else { break };
+            let Some(name) = record.body.padded_string("source name")? else { break };
             let source = self.source(name);
             let first_line = self.notes.lines.len() as u32;
             self.notes.locations.push(Location { source, first_line, line_count: 0 });
@@ -322,19 +336,21 @@ impl<'a> Parser<'a> {
         Err(corrupt("bytes left over in a record", body.offset(), body.remaining() as u32))
     }
 
-    fn source(&mut self, name: &'a [u8]) -> u32 {
+    #[inline]
+    fn source(&mut self, padded: &'a [u8]) -> u32 {
         // Most records name the file of the record before.
-        if let Some(&last) = self.notes.sources.get(self.last_source as usize)
-            && last == name
-        {
-            return self.last_source;
+        if self.last_source.0 != padded {
+            self.last_source = (padded, self.find_source(unpadded(padded)));
         }
+        self.last_source.1
+    }
+
+    fn find_source(&mut self, name: &'a [u8]) -> u32 {
         let sources = &mut self.notes.sources;
-        self.last_source = *self.source_ids.entry(name).or_insert_with(|| {
+        *self.source_ids.entry(name).or_insert_with(|| {
             sources.push(name);
             sources.len() as u32 - 1
-        });
-        self.last_source
+        })
     }
 
     /// A function cut off after its first record would otherwise count as never executed.

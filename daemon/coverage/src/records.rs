@@ -93,14 +93,18 @@ impl<'a> Reader<'a> {
     /// A string without its terminator; `None` for the null string of length 0.
     #[inline]
     pub fn string(&mut self, what: &'static str) -> Result<Option<&'a [u8]>, Error> {
+        Ok(self.padded_string(what)?.map(unpadded))
+    }
+
+    /// A string with its terminator and what follows it up to a whole word.
+    #[inline]
+    pub fn padded_string(&mut self, what: &'static str) -> Result<Option<&'a [u8]>, Error> {
         let length = self.word(what)? as usize;
         if length == 0 {
             return Ok(None);
         }
         let length = if self.byte_lengths { length } else { length.saturating_mul(4) };
-        let padded = self.take(length, what)?;
-        let end = memchr::memchr(0, padded).unwrap_or(padded.len());
-        Ok(Some(&padded[..end]))
+        self.take(length, what).map(Some)
     }
 
     /// The next record; `None` at the end of the file or at a zero tag.
@@ -137,4 +141,10 @@ impl<'a> Reader<'a> {
         let length = length.unsigned_abs();
         length.is_multiple_of(unit).then_some(length / unit)
     }
+}
+
+/// The part of a padded string before its terminator.
+pub(crate) fn unpadded(padded: &[u8]) -> &[u8] {
+    let end = memchr::memchr(0, padded).unwrap_or(padded.len());
+    &padded[..end]
 }

@@ -167,8 +167,13 @@ fn use_all(notes: &[u8], data: &[u8], random: &mut Rng) -> Result<(), Error> {
     };
     let coverage = ObjectCoverage::new(&map, &counters, &mut Workspace::default())?;
     let mut out = Vec::new();
-    gcov_json::Writer::new(true, &gcov_json::Names::new(demangle::demangle))
-        .write("x.gcda", &map, &coverage, &mut out);
+    gcov_json::Writer::new(true, &gcov_json::Names::new(demangle::demangle)).write(
+        "x.gcda",
+        &map,
+        &coverage,
+        &mut out,
+        &mut |_| {},
+    );
     let mut tree = Tree::default();
     tree.add(&map, &coverage, Branches::All);
     lcov::write(&tree, true, &mut out);

@@ -1,104 +1,163 @@
 //! Runs a job for each item on all cores and hands the results over in order, in bounded memory.
+//!
+//! There is no thread for the handing over: whoever finishes the item that is due does it, for that item and
+//! for the finished ones behind it.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Results that may be finished or under way at once, for each core.
-const BUFFERS_PER_CORE: usize = 8;
+/// Items that may be finished or under way at once, for each core.
+const ITEMS_PER_CORE: usize = 8;
 
-/// Calls `job` for each item, with a worker made by `worker` on each thread, and `consume` with the results
-/// in the order of the items. A buffer handed to `consume` is reused for a later item.
+/// Calls `job` for each item, with a worker made by `worker` on each thread, and `consume` with the bytes each
+/// job wrote, in the order of the items. A job may offer what it has written so far, which is taken if its
+/// item is due. The last bytes of an item come with the job's result.
 pub fn in_order<T: Sync, W, R: Send>(
     items: &[T],
     worker: impl Fn() -> W + Sync,
-    job: impl Fn(&mut W, &T, &mut Vec<u8>) -> R + Sync,
-    mut consume: impl FnMut(&[u8], R) -> io::Result<()>,
+    job: impl Fn(&mut W, &T, &mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>)) -> R + Sync,
+    consume: impl FnMut(&[u8], Option<R>) -> io::Result<()> + Send,
 ) -> io::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
     let next = AtomicUsize::new(0);
-    let buffers = Buffers::new(cores * BUFFERS_PER_CORE);
-    let (sender, results) = mpsc::channel();
+    let line = Line {
+        state: Mutex::new(State {
+            due: 0,
+            consuming: false,
+            finished: BTreeMap::new(),
+            spare: Vec::new(),
+            end: None,
+        }),
+        advanced: Condvar::new(),
+        consume: Mutex::new(consume),
+    };
     std::thread::scope(|scope| {
         for _ in 0..cores {
-            let sender = sender.clone();
-            let (worker, job, next, buffers) = (&worker, &job, &next, &buffers);
+            let (worker, job, next, line) = (&worker, &job, &next, &line);
             scope.spawn(move || {
-                let _guard = CloseOnPanic(buffers);
+                let _guard = CloseOnPanic(line);
                 let mut state = worker();
-                // The buffer is taken before the item, so the earliest item under way always has one.
-                while let Some(mut buffer) = buffers.take() {
+                let mut buffer = Vec::new();
+                loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { return };
-                    buffer.clear();
-                    let result = job(&mut state, item, &mut buffer);
-                    if sender.send((index, buffer, result)).is_err() {
+                    if !line.wait_for_room(index, cores * ITEMS_PER_CORE) {
                         return;
                     }
+                    buffer.clear();
+                    let mut offer = |bytes: &mut Vec<u8>| line.hand_over_part(index, bytes);
+                    let result = job(&mut state, item, &mut buffer, &mut offer);
+                    buffer = line.finish(index, buffer, result);
                 }
             });
         }
-        drop(sender);
-        let mut early = BTreeMap::new();
-        let mut expected = 0;
-        for (index, buffer, result) in results {
-            early.insert(index, (buffer, result));
-            while let Some((buffer, result)) = early.remove(&expected) {
-                let consumed = consume(&buffer, result);
-                if consumed.is_err() {
-                    buffers.close();
-                    return consumed;
-                }
-                expected += 1;
-                buffers.give(buffer);
-            }
+    });
+    match line.state.into_inner().unwrap_or_else(PoisonError::into_inner).end {
+        Some(End::Error(error)) => Err(error),
+        Some(End::Panic) | None => Ok(()),
+    }
+}
+
+/// The items that wait for their turn.
+struct Line<R, C> {
+    state: Mutex<State<R>>,
+    /// Another item is due, or there is nothing to wait for any more.
+    advanced: Condvar,
+    /// Only who has set `State::consuming` calls it.
+    consume: Mutex<C>,
+}
+
+struct State<R> {
+    /// The first item that has not been handed over.
+    due: usize,
+    /// Somebody is handing over.
+    consuming: bool,
+    finished: BTreeMap<usize, (Vec<u8>, R)>,
+    /// Buffers no longer used. The last one is taken first, because it is still in the cache.
+    spare: Vec<Vec<u8>>,
+    end: Option<End>,
+}
+
+/// Why the work ended early.
+enum End {
+    Error(io::Error),
+    Panic,
+}
+
+impl<R, C: FnMut(&[u8], Option<R>) -> io::Result<()>> Line<R, C> {
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
+        // The state is whole at all times, so a thread that died with the lock did no harm to it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until an item is less than `room` items behind the one that is due; false if there is no use.
+    fn wait_for_room(&self, index: usize, room: usize) -> bool {
+        let full = |state: &mut State<R>| state.end.is_none() && index >= state.due + room;
+        let state = self.advanced.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+        state.end.is_none()
+    }
+
+    /// Hands over the first bytes of an item, if it is due.
+    fn hand_over_part(&self, index: usize, bytes: &mut Vec<u8>) {
+        let mut state = self.lock();
+        if state.due != index || state.consuming || state.end.is_some() {
+            return;
         }
-        Ok(())
-    })
-}
-
-/// A bounded set of buffers. The one given back last is handed out first, because it is still in the cache.
-struct Buffers {
-    /// `None` once closed.
-    free: Mutex<Option<Vec<Vec<u8>>>>,
-    given: Condvar,
-}
-
-impl Buffers {
-    fn new(count: usize) -> Self {
-        Self { free: Mutex::new(Some(vec![Vec::new(); count])), given: Condvar::new() }
+        state.consuming = true;
+        drop(state);
+        let consumed = self.consume(bytes, None);
+        bytes.clear();
+        self.lock().after_consuming(consumed);
     }
 
-    /// Waits for a buffer; `None` if there will be none.
-    fn take(&self) -> Option<Vec<u8>> {
-        // The list is whole at all times, so a thread that died with the lock did no harm to it.
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_empty = |free: &mut Option<Vec<Vec<u8>>>| free.as_ref().is_some_and(Vec::is_empty);
-        let mut free = self.given.wait_while(free, is_empty).unwrap_or_else(PoisonError::into_inner);
-        free.as_mut().and_then(Vec::pop)
-    }
-
-    fn give(&self, buffer: Vec<u8>) {
-        if let Some(free) = self.free.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            free.push(buffer);
+    /// Hands over a finished item and those behind it, or leaves that to another thread. Returns a buffer.
+    fn finish(&self, index: usize, buffer: Vec<u8>, result: R) -> Vec<u8> {
+        let mut state = self.lock();
+        state.finished.insert(index, (buffer, result));
+        while !state.consuming
+            && state.end.is_none()
+            && let Some((buffer, result)) = state.take_due()
+        {
+            state.consuming = true;
+            drop(state);
+            let consumed = self.consume(&buffer, Some(result));
+            state = self.lock();
+            state.after_consuming(consumed);
+            state.due += 1;
+            state.spare.push(buffer);
+            self.advanced.notify_all();
         }
-        self.given.notify_one();
+        state.spare.pop().unwrap_or_default()
     }
 
-    fn close(&self) {
-        *self.free.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.given.notify_all();
+    fn consume(&self, bytes: &[u8], result: Option<R>) -> io::Result<()> {
+        (self.consume.lock().unwrap_or_else(PoisonError::into_inner))(bytes, result)
     }
 }
 
-/// A thread that panics would leave the others waiting for the buffers behind its own result.
-struct CloseOnPanic<'a>(&'a Buffers);
+impl<R> State<R> {
+    fn take_due(&mut self) -> Option<(Vec<u8>, R)> {
+        self.finished.remove(&self.due)
+    }
 
-impl Drop for CloseOnPanic<'_> {
+    fn after_consuming(&mut self, consumed: io::Result<()>) {
+        self.consuming = false;
+        if let Err(error) = consumed {
+            self.end = Some(End::Error(error));
+        }
+    }
+}
+
+/// A thread that panics would leave the others waiting for its item.
+struct CloseOnPanic<'a, R, C>(&'a Line<R, C>);
+
+impl<R, C> Drop for CloseOnPanic<'_, R, C> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.close();
+            self.0.state.lock().unwrap_or_else(PoisonError::into_inner).end = Some(End::Panic);
+            self.0.advanced.notify_all();
         }
     }
 }
@@ -107,31 +166,44 @@ impl Drop for CloseOnPanic<'_> {
 mod tests {
     use super::*;
 
+    const PIECE: usize = 1000;
+
     #[test]
     fn results_come_in_order_and_errors_stop_the_work() {
         let items: Vec<u64> = (0..500).collect();
-        let job = |_: &mut (), item: &u64, buffer: &mut Vec<u8>| {
+        let job = |_: &mut (), item: &u64, bytes: &mut Vec<u8>, offer: &mut dyn FnMut(&mut Vec<u8>)| {
             // Some items take longer, so that later ones are finished first.
             std::thread::sleep(std::time::Duration::from_micros(item % 7 * 50));
-            buffer.extend_from_slice(&item.to_le_bytes());
+            for _ in 0..3 {
+                bytes.resize(bytes.len() + PIECE, *item as u8);
+                offer(bytes);
+            }
             *item
         };
         let mut seen = Vec::new();
-        let consume = |bytes: &[u8], item: u64| {
-            assert_eq!(bytes, item.to_le_bytes());
-            seen.push(item);
+        let mut parts = 0;
+        let mut bytes_of_item = 0;
+        let consume = |bytes: &[u8], item: Option<u64>| {
+            assert!(bytes.iter().all(|&byte| byte == seen.len() as u8));
+            parts += 1;
+            bytes_of_item += bytes.len();
+            if let Some(item) = item {
+                assert_eq!(std::mem::take(&mut bytes_of_item), 3 * PIECE);
+                seen.push(item);
+            }
             Ok(())
         };
         in_order(&items, || (), job, consume).expect("nothing fails");
         assert_eq!(seen, items);
+        assert!(parts > items.len(), "items that were due came in parts");
 
         let mut consumed = 0;
         let result = in_order(
             &items,
             || (),
             job,
-            |_, _| {
-                consumed += 1;
+            |_, item| {
+                consumed += usize::from(item.is_some());
                 if consumed == 3 { Err(io::Error::other("full")) } else { Ok(()) }
             },
         );
@@ -142,7 +214,9 @@ mod tests {
     #[should_panic(expected = "a scoped thread panicked")]
     fn a_job_that_panics_does_not_leave_the_others_waiting() {
         let items: Vec<u64> = (0..500).collect();
-        let job = |_: &mut (), item: &u64, _: &mut Vec<u8>| assert_ne!(*item, 0, "broken on purpose");
-        let _ = in_order(&items, || (), job, |_, ()| Ok(()));
+        let job = |_: &mut (), item: &u64, _: &mut Vec<u8>, _: &mut dyn FnMut(&mut Vec<u8>)| {
+            assert_ne!(*item, 0, "broken on purpose");
+        };
+        let _ = in_order(&items, || (), job, |_, _| Ok(()));
     }
 }

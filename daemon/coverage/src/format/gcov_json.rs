@@ -1,84 +1,84 @@
 //! gcov's own JSON, byte for byte: keys in gcov's order, lines and functions in gcov's order.
 
 use crate::coverage::ObjectCoverage;
-use crate::demangle::Demangle;
 use crate::gcov_sort;
 use crate::object_map::{Function, ObjectMap};
-use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+
+pub use names::Names;
+
+mod names;
+
+/// So much text is handed on before the rest is made: it is still in the cache then.
+const PART_BYTES: usize = 1 << 16;
+
+/// A document being written.
+struct Document<'a> {
+    /// What has not been handed on.
+    text: &'a mut Vec<u8>,
+    /// Hands on the text and clears it, or leaves it for later.
+    hand_on: &'a mut dyn FnMut(&mut Vec<u8>),
+    /// The length at which text is next handed on.
+    part_end: usize,
+}
+
+impl Document<'_> {
+    #[inline]
+    fn end_piece(&mut self) {
+        if self.text.len() >= self.part_end {
+            (self.hand_on)(self.text);
+            self.part_end = self.text.len() + PART_BYTES;
+        }
+    }
+}
 
 /// Writes one JSON document per object, as `gcov --json-format --stdout` does.
 pub struct Writer<'a> {
     /// Show branches, as gcov does with `--branch-probabilities`.
     branches: bool,
     names: &'a Names,
-}
-
-type Quoted = FxHashMap<Box<[u8]>, Arc<[u8]>>;
-
-/// Demangled names, kept: most functions of a C++ program are copies from headers. Writers on several threads
-/// share them.
-pub struct Names {
-    demangle: Demangle,
-    /// Each name's readable form, quoted.
-    quoted: Mutex<Quoted>,
-}
-
-impl Names {
-    /// No names yet.
-    #[must_use]
-    pub fn new(demangle: Demangle) -> Self {
-        Self { demangle, quoted: Mutex::default() }
-    }
-
-    fn write(&self, name: &[u8], out: &mut Vec<u8>) {
-        // A name is whole or not there, even if a thread died with the lock.
-        let known = || self.quoted.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known().get(name).cloned();
-        if let Some(quoted) = found {
-            out.extend_from_slice(&quoted);
-            return;
-        }
-        let begin = out.len();
-        write_string(&(self.demangle)(name), out);
-        known().insert(name.into(), out[begin..].into());
-    }
+    /// A name being demangled, kept to save allocations.
+    readable: Vec<u8>,
+    /// Line ends no longer used.
+    spare_ends: Vec<LineEnd>,
 }
 
 impl<'a> Writer<'a> {
     /// A writer that shows branches or not.
     #[must_use]
     pub fn new(branches: bool, names: &'a Names) -> Self {
-        Self { branches, names }
+        Self { branches, names, readable: Vec::new(), spare_ends: Vec::new() }
     }
 
-    /// Appends the document of one object, ending with a newline.
+    /// Appends the document of one object, ending with a newline. Now and then the text so far is offered to
+    /// `hand_on`, which may take it and clear it.
     pub fn write(
         &mut self,
         data_file: &str,
         map: &ObjectMap<'_>,
         coverage: &ObjectCoverage,
-        out: &mut Vec<u8>,
+        text: &mut Vec<u8>,
+        hand_on: &mut dyn FnMut(&mut Vec<u8>),
     ) {
-        // About what lines and functions take; growing a large document would copy it several times.
-        out.reserve(map.slots.len() * 200 + map.functions.len() * 400);
         let (major, minor) = map.version.major_minor().unwrap_or_default();
-        out.extend_from_slice(format!("{{\"gcc_version\": \"{major}.{minor}.0\", \"files\": [").as_bytes());
+        text.extend_from_slice(format!("{{\"gcc_version\": \"{major}.{minor}.0\", \"files\": [").as_bytes());
+        let part_end = text.len() + PART_BYTES;
+        let mut document = Document { text, hand_on, part_end };
         for source in 0..map.sources.len() {
             if source > 0 {
-                out.extend_from_slice(b", ");
+                document.text.extend_from_slice(b", ");
             }
-            self.write_source(map, coverage, source, out);
+            self.write_source(map, coverage, source, &mut document);
         }
-        out.extend_from_slice(b"], \"format_version\": \"1\", ");
+        let text = document.text;
+        text.extend_from_slice(b"], \"format_version\": \"1\", ");
         if map.version.at_least(90) {
-            out.extend_from_slice(b"\"current_working_directory\": ");
-            write_string(map.cwd.as_bytes(), out);
-            out.extend_from_slice(b", ");
+            text.extend_from_slice(b"\"current_working_directory\": ");
+            write_string(map.cwd.as_bytes(), text);
+            text.extend_from_slice(b", ");
         }
-        out.extend_from_slice(b"\"data_file\": ");
-        write_string(data_file.as_bytes(), out);
-        out.extend_from_slice(b"}\n");
+        text.extend_from_slice(b"\"data_file\": ");
+        write_string(data_file.as_bytes(), text);
+        text.extend_from_slice(b"}\n");
     }
 
     fn write_source(
@@ -86,21 +86,23 @@ impl<'a> Writer<'a> {
         map: &ObjectMap<'_>,
         coverage: &ObjectCoverage,
         source: usize,
-        out: &mut Vec<u8>,
+        document: &mut Document<'_>,
     ) {
-        out.extend_from_slice(b"{\"lines\": [");
-        let mut lines = Lines { map, coverage, branches: self.branches, any: false, out };
+        document.text.extend_from_slice(b"{\"lines\": [");
+        let spare_ends = &mut self.spare_ends;
+        let mut lines = Lines { map, coverage, branches: self.branches, any: false, spare_ends, document };
         lines.write_source(source);
-        out.extend_from_slice(b"], \"functions\": [");
+        document.text.extend_from_slice(b"], \"functions\": [");
         for (position, &function) in map.sources[source].functions.iter().enumerate() {
             if position > 0 {
-                out.extend_from_slice(b", ");
+                document.text.extend_from_slice(b", ");
             }
-            self.write_function(map, coverage, function as usize, out);
+            self.write_function(map, coverage, function as usize, document.text);
+            document.end_piece();
         }
-        out.extend_from_slice(b"], \"file\": ");
-        write_string(map.sources[source].name.as_bytes(), out);
-        out.push(b'}');
+        document.text.extend_from_slice(b"], \"file\": ");
+        write_string(map.sources[source].name.as_bytes(), document.text);
+        document.text.push(b'}');
     }
 
     fn write_function(
@@ -121,7 +123,7 @@ impl<'a> Writer<'a> {
         write_number(b", \"blocks_executed\": ", i64::from(counts.blocks_executed), out);
         write_number(b", \"execution_count\": ", counts.execution_count, out);
         out.extend_from_slice(b", \"demangled_name\": ");
-        self.names.write(name, out);
+        self.names.write(name, &mut self.readable, out);
         write_number(b", \"start_column\": ", i64::from(function.start_column), out);
         write_number(b", \"end_line\": ", i64::from(function.end_line), out);
         out.push(b'}');
@@ -129,47 +131,46 @@ impl<'a> Writer<'a> {
 }
 
 /// The `lines` array of one source.
-struct Lines<'a> {
+struct Lines<'a, 'd> {
     map: &'a ObjectMap<'a>,
     coverage: &'a ObjectCoverage,
     branches: bool,
     any: bool,
-    out: &'a mut Vec<u8>,
+    spare_ends: &'a mut Vec<LineEnd>,
+    document: &'a mut Document<'d>,
 }
 
 /// What closes a line: its function's name, with either word on unexecuted blocks before it.
+#[derive(Default)]
 struct LineEnd {
     executed: Vec<u8>,
     unexecuted: Vec<u8>,
 }
 
 impl LineEnd {
-    fn new(function: Option<&[u8]>) -> Self {
-        let end = |label: &[u8]| {
-            let mut end = Vec::with_capacity(label.len() + function.map_or(0, <[u8]>::len) + 24);
-            end.extend_from_slice(label);
-            if let Some(name) = function {
-                end.extend_from_slice(b", \"function_name\": ");
-                write_string(name, &mut end);
-            }
-            end.push(b'}');
-            end
-        };
-        Self {
-            executed: end(b", \"unexecuted_block\": false"),
-            unexecuted: end(b", \"unexecuted_block\": true"),
+    fn set(&mut self, function: Option<&[u8]>) {
+        self.executed.clear();
+        self.executed.extend_from_slice(b", \"unexecuted_block\": false");
+        let name_begin = self.executed.len();
+        if let Some(name) = function {
+            self.executed.extend_from_slice(b", \"function_name\": ");
+            write_string(name, &mut self.executed);
         }
+        self.executed.push(b'}');
+        self.unexecuted.clear();
+        self.unexecuted.extend_from_slice(b", \"unexecuted_block\": true");
+        self.unexecuted.extend_from_slice(&self.executed[name_begin..]);
     }
 }
 
-impl Lines<'_> {
+impl Lines<'_, '_> {
     /// Walks the lines that exist and the starts of functions together. gcov names each line after the
     /// innermost function that has begun and not ended; of several that end on a line it drops only one.
     fn write_source(&mut self, source: usize) {
         let map = self.map;
         let starts = functions_by_start(map, source);
         let mut starts = starts.iter().map(|&index| &map.functions[index as usize]).peekable();
-        let outside = LineEnd::new(None);
+        let outside = self.line_end(None);
         // Functions that have begun, each with what closes a line of it.
         let mut open: Vec<(&Function, LineEnd)> = Vec::new();
         let end_line = map.sources[source].last_line;
@@ -187,7 +188,7 @@ impl Lines<'_> {
                 && (next_line..line).contains(&last.end_line)
             {
                 next_line = last.end_line + 1;
-                open.pop();
+                self.spare_ends.extend(open.pop().map(|(_, end)| end));
             }
             next_line = next_line.max(line);
             while let Some(function) = starts.next_if(|function| function.start_line == line) {
@@ -198,6 +199,14 @@ impl Lines<'_> {
                 slot += 1;
             }
         }
+        self.spare_ends.extend(open.into_iter().map(|(_, end)| end));
+        self.spare_ends.push(outside);
+    }
+
+    fn line_end(&mut self, function: Option<&[u8]>) -> LineEnd {
+        let mut end = self.spare_ends.pop().unwrap_or_default();
+        end.set(function);
+        end
     }
 
     fn write_start<'m>(&mut self, function: &'m Function, open: &mut Vec<(&'m Function, LineEnd)>) {
@@ -205,7 +214,7 @@ impl Lines<'_> {
         if function.start_line == 0 {
             return;
         }
-        let end = LineEnd::new(Some(self.map.name(function)));
+        let end = self.line_end(Some(self.map.name(function)));
         if !function.is_group() {
             open.push((function, end));
             return;
@@ -213,38 +222,41 @@ impl Lines<'_> {
         for slot in self.map.space_slots(function.space) {
             self.write_line(slot, &end);
         }
+        self.spare_ends.push(end);
     }
 
     fn write_line(&mut self, slot: usize, end: &LineEnd) {
         let line = &self.coverage.lines[slot];
+        let text = &mut *self.document.text;
         if self.any {
-            self.out.extend_from_slice(b", ");
+            text.extend_from_slice(b", ");
         }
         self.any = true;
         if self.branches {
-            self.out.extend_from_slice(b"{\"branches\": [");
-            self.write_branches(slot);
-            write_number(b"], \"count\": ", line.count, self.out);
+            text.extend_from_slice(b"{\"branches\": [");
+            write_branches(self.map, self.coverage, slot, text);
+            write_number(b"], \"count\": ", line.count, text);
         } else {
-            write_number(b"{\"branches\": [], \"count\": ", line.count, self.out);
+            write_number(b"{\"branches\": [], \"count\": ", line.count, text);
         }
-        write_number(b", \"line_number\": ", i64::from(self.map.slots[slot].line), self.out);
-        self.out.extend_from_slice(if line.unexecuted_block { &end.unexecuted } else { &end.executed });
+        write_number(b", \"line_number\": ", i64::from(self.map.slots[slot].line), text);
+        text.extend_from_slice(if line.unexecuted_block { &end.unexecuted } else { &end.executed });
+        self.document.end_piece();
     }
+}
 
-    fn write_branches(&mut self, slot: usize) {
-        for (position, &arc) in self.map.slot_branches(slot).iter().enumerate() {
-            if position > 0 {
-                self.out.extend_from_slice(b", ");
-            }
-            let flags = &self.map.arcs[arc as usize];
-            self.out.extend_from_slice(b"{\"fallthrough\": ");
-            write_bool(flags.is_fallthrough(), self.out);
-            write_number(b", \"count\": ", self.coverage.arcs[arc as usize], self.out);
-            self.out.extend_from_slice(b", \"throw\": ");
-            write_bool(flags.is_throw(), self.out);
-            self.out.push(b'}');
+fn write_branches(map: &ObjectMap<'_>, coverage: &ObjectCoverage, slot: usize, text: &mut Vec<u8>) {
+    for (position, &arc) in map.slot_branches(slot).iter().enumerate() {
+        if position > 0 {
+            text.extend_from_slice(b", ");
         }
+        let flags = &map.arcs[arc as usize];
+        text.extend_from_slice(b"{\"fallthrough\": ");
+        write_bool(flags.is_fallthrough(), text);
+        write_number(b", \"count\": ", coverage.arcs[arc as usize], text);
+        text.extend_from_slice(b", \"throw\": ");
+        write_bool(flags.is_throw(), text);
+        text.push(b'}');
     }
 }
 
@@ -264,6 +276,7 @@ fn functions_by_start(map: &ObjectMap<'_>, source: usize) -> Vec<u32> {
     functions
 }
 
+#[inline(always)]
 fn write_number(label: &[u8], number: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(label);
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
