@@ -26,7 +26,7 @@ pub enum SubjectCommand {
     Build {
         /// Which one: tcc, gcc-11 or gcc-12; gcc-11-opt is short for gcc-11 --level opt.
         name: String,
-        /// How much the subject itself is optimised [default: noopt].
+        /// How the subject itself is compiled [default: noopt].
         #[arg(long, value_enum)]
         level: Option<LevelArgument>,
         /// How many compilers to run at once [default: one per processor].
@@ -73,13 +73,17 @@ pub enum SubjectCommand {
     },
 }
 
-/// How much a subject is optimised, as typed.
+/// How a subject is compiled, as typed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum LevelArgument {
     /// -O0 -g1: every line keeps its own counter.
     Noopt,
     /// -O2 -g1: runs about three times faster, but lines are merged.
     Opt,
+    /// As noopt, without instrumentation: what a run costs without coverage.
+    PlainNoopt,
+    /// As opt, without instrumentation.
+    PlainOpt,
 }
 
 impl From<LevelArgument> for Level {
@@ -87,6 +91,8 @@ impl From<LevelArgument> for Level {
         match argument {
             LevelArgument::Noopt => Level::Noopt,
             LevelArgument::Opt => Level::Opt,
+            LevelArgument::PlainNoopt => Level::PlainNoopt,
+            LevelArgument::PlainOpt => Level::PlainOpt,
         }
     }
 }

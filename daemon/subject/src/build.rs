@@ -168,7 +168,10 @@ impl Site<'_> {
         let seconds = cost.compile_seconds * left / total / processors as u64;
         self.enter(Stage::Compiling, Duration::from_secs(seconds.max(1)));
         let mut command = command::tool("make");
-        command.arg(format!("-j{}", self.jobs)).args(self.recipe.make_arguments()).current_dir(&build);
+        command
+            .arg(format!("-j{}", self.jobs))
+            .args(self.recipe.make_arguments(self.level))
+            .current_dir(&build);
         // Instrumented programs run during the build; their counters are of no use to anyone.
         let discarded = self.directory.join("discarded");
         command.env("GCOV_PREFIX", &discarded);

@@ -15,34 +15,45 @@ pub const FORMAT: u32 = 1;
 /// The manifest's file name inside a subject's directory.
 pub(crate) const FILE_NAME: &str = "manifest.json";
 
-/// How much the subject itself was optimised.
+/// How a subject was compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// `-O0 -g1`: every line keeps its own counter.
     Noopt,
     /// `-O2 -g1`: runs about three times faster, lines are merged.
     Opt,
+    /// As `noopt`, without instrumentation: what a run costs without coverage.
+    PlainNoopt,
+    /// As `opt`, without instrumentation.
+    PlainOpt,
 }
 
 impl Level {
-    /// Both levels, the default first.
-    pub const ALL: [Level; 2] = [Level::Noopt, Level::Opt];
+    /// All levels, the default first.
+    pub const ALL: [Level; 4] = [Level::Noopt, Level::Opt, Level::PlainNoopt, Level::PlainOpt];
 
     /// The level's name, as in ids and options.
     pub fn as_str(self) -> &'static str {
         match self {
             Level::Noopt => "noopt",
             Level::Opt => "opt",
+            Level::PlainNoopt => "plain-noopt",
+            Level::PlainOpt => "plain-opt",
         }
     }
 
     /// The compiler flags of the level, without the coverage ones.
     pub fn cflags(self) -> &'static str {
         match self {
-            Level::Noopt => "-O0 -g1",
-            Level::Opt => "-O2 -g1",
+            Level::Noopt | Level::PlainNoopt => "-O0 -g1",
+            Level::Opt | Level::PlainOpt => "-O2 -g1",
         }
+    }
+
+    /// Does the subject count what it executes?
+    pub fn is_instrumented(self) -> bool {
+        matches!(self, Level::Noopt | Level::Opt)
     }
 }
 

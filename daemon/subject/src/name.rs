@@ -42,7 +42,7 @@ impl SubjectId {
     pub fn candidates(name: &str) -> Result<Vec<SubjectId>> {
         check(name)?;
         Ok(match Recipe::ALL.into_iter().find(|recipe| recipe.name() == name) {
-            Some(recipe) => Level::ALL.map(|level| SubjectId::built(recipe, level)).to_vec(),
+            Some(recipe) => [Level::Noopt, Level::Opt].map(|level| SubjectId::built(recipe, level)).to_vec(),
             None => vec![SubjectId(name.into())],
         })
     }

@@ -75,13 +75,14 @@ impl Recipe {
     /// What a build at this level is expected to cost.
     pub(crate) fn cost(self, level: Level) -> Cost {
         let cost = |compile_steps, compile_seconds, disk_mb| Cost { compile_steps, compile_seconds, disk_mb };
+        // Without instrumentation a build takes a little less of both.
         match (self, level) {
-            (Recipe::Tcc, Level::Noopt) => cost(10, 3, 60),
-            (Recipe::Tcc, Level::Opt) => cost(10, 8, 60),
-            (Recipe::Gcc11, Level::Noopt) => cost(762, 900, 1300),
-            (Recipe::Gcc11, Level::Opt) => cost(762, 1800, 1000),
-            (Recipe::Gcc12, Level::Noopt) => cost(762, 1000, 1400),
-            (Recipe::Gcc12, Level::Opt) => cost(762, 2000, 1100),
+            (Recipe::Tcc, Level::Noopt | Level::PlainNoopt) => cost(10, 3, 60),
+            (Recipe::Tcc, Level::Opt | Level::PlainOpt) => cost(10, 8, 60),
+            (Recipe::Gcc11, Level::Noopt | Level::PlainNoopt) => cost(762, 900, 1300),
+            (Recipe::Gcc11, Level::Opt | Level::PlainOpt) => cost(762, 1800, 1000),
+            (Recipe::Gcc12, Level::Noopt | Level::PlainNoopt) => cost(762, 1000, 1400),
+            (Recipe::Gcc12, Level::Opt | Level::PlainOpt) => cost(762, 2000, 1100),
         }
     }
 
@@ -144,18 +145,27 @@ impl Recipe {
                 "--cc=gcc".into(),
                 // Makes the program find its own headers and run-time library where it was built.
                 format!("--tccdir={}", directory.join("build").display()),
-                format!("--extra-cflags={} --coverage", level.cflags()),
-                "--extra-ldflags=--coverage".into(),
+                format!(
+                    "--extra-cflags={}{}",
+                    level.cflags(),
+                    if level.is_instrumented() { " --coverage" } else { "" }
+                ),
+                if level.is_instrumented() {
+                    "--extra-ldflags=--coverage".into()
+                } else {
+                    "--extra-ldflags=".into()
+                },
             ],
             Recipe::Gcc11 | Recipe::Gcc12 => gcc::configure_arguments(level),
         }
     }
 
     /// The arguments of make, besides the number of jobs.
-    pub(crate) fn make_arguments(self) -> &'static [&'static str] {
+    pub(crate) fn make_arguments(self, level: Level) -> &'static [&'static str] {
         match self {
             // Its makefile appends -s, which would strip the symbols; a variable given here cannot be appended to.
-            Recipe::Tcc => &["LDFLAGS=--coverage"],
+            Recipe::Tcc if level.is_instrumented() => &["LDFLAGS=--coverage"],
+            Recipe::Tcc => &["LDFLAGS="],
             Recipe::Gcc11 | Recipe::Gcc12 => gcc::MAKE_ARGUMENTS,
         }
     }

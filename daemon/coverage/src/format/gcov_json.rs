@@ -279,7 +279,11 @@ fn functions_by_start(map: &ObjectMap<'_>, source: usize) -> Vec<u32> {
 #[inline(always)]
 fn write_number(label: &[u8], number: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(label);
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    // Most counts are zero, and copying a single byte is cheap.
+    match u8::try_from(number) {
+        Ok(digit @ 0..=9) => out.push(b'0' + digit),
+        _ => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+    }
 }
 
 fn write_bool(value: bool, out: &mut Vec<u8>) {

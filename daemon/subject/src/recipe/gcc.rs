@@ -82,7 +82,9 @@ pub(super) fn configure_arguments(level: Level) -> Vec<String> {
         "MAKEINFO=true",
     ];
     let mut arguments: Vec<String> = fixed.iter().map(|argument| argument.to_string()).collect();
-    arguments.push(format!("--enable-coverage={level}"));
+    if level.is_instrumented() {
+        arguments.push(format!("--enable-coverage={level}"));
+    }
     arguments.push(format!("CFLAGS={}", level.cflags()));
     arguments.push(format!("CXXFLAGS={}", level.cflags()));
     arguments
