@@ -219,6 +219,12 @@ impl<'a> Atlas<'a> {
         self.objects.get(object).and_then(|record| self.text(record.name))
     }
 
+    /// What ties an object's counters to its notes: the version and the stamp of the compilation.
+    #[must_use]
+    pub fn object_stamp(&self, object: usize) -> Option<(Version, u32)> {
+        self.objects.get(object).map(|record| (Version::from_word(record.version), record.stamp))
+    }
+
     /// Where an object's functions, counters and blocks lie in the dense ids.
     #[must_use]
     pub fn object_ids(&self, object: usize) -> Option<ObjectIds> {

@@ -70,7 +70,9 @@ impl Counters {
         Ok(counters)
     }
 
-    fn of(&self, function: &Function) -> &[i64] {
+    /// The counters of a function.
+    #[must_use]
+    pub fn of(&self, function: &Function) -> &[i64] {
         let first = function.first_counter as usize;
         &self.values[first..first + function.counter_count as usize]
     }
@@ -151,50 +153,15 @@ impl ObjectCoverage {
             self.add_idle_function(map, function);
             return Ok(());
         }
-        let first_block = function.first_block as usize;
-        let blocks = &map.blocks[first_block..=first_block + function.block_count as usize];
-        let arc_range = blocks[0].first_arc as usize..blocks[blocks.len() - 1].first_arc as usize;
-        let arcs = &map.arcs[arc_range.clone()];
-        let arc_counts = &mut self.arcs[arc_range];
-        let Workspace { solver, cycles } = workspace;
-        let graph = Graph { blocks, arcs, is_clang: map.is_clang };
-        if !solver.solve(graph, counters, arc_counts) {
-            return Err(Error::Unsolvable { function: function_name(map, function) });
-        }
-        let counts = &solver.blocks;
-        let inner = &counts[1..counts.len() - 1];
-        let fake_exits =
-            arcs.iter().zip(&*arc_counts).filter(|(arc, _)| arc.is_fake() && arc.destination() == 1);
-        self.functions[index] = FunctionCoverage {
-            execution_count: counts[0],
-            blocks_executed: inner.iter().filter(|&&count| count != 0).count() as u32,
-            return_count: fake_exits.fold(counts[1], |count, (_, &left)| count.wrapping_sub(left)),
-        };
-        for (number, &count) in counts.iter().enumerate() {
-            let range = blocks[number].first_reference as usize..blocks[number + 1].first_reference as usize;
-            self.add_references(map, &map.references[range], count);
-        }
-        let arc_counts = &self.arcs[blocks[0].first_arc as usize..];
-        let groups = &map.groups
-            [function.first_group as usize..=(function.first_group + function.group_count) as usize];
-        for pair in groups.windows(2) {
-            let (group, next) = (pair[0], pair[1]);
-            let mut count = map.entries[group.first_entry as usize..next.first_entry as usize]
-                .iter()
-                .fold(0_i64, |sum, &arc| sum.wrapping_add(self.arcs[arc as usize]));
-            let members = &map.members[group.first_member as usize..next.first_member as usize];
-            if !members.is_empty() {
-                let loops =
-                    cycles.count(graph, arc_counts, members).map_err(|steps| Error::TooManyCycles {
-                        function: function_name(map, function),
-                        line: map.slots[group.slot as usize].line,
-                        steps,
-                    })?;
-                count = count.wrapping_add(loops);
+        let lines = &mut self.lines;
+        let arcs = &mut self.arcs[arc_range(map, function)];
+        self.functions[index] = solve_function(map, function, counters, arcs, workspace, |slot, piece| {
+            let line = &mut lines[slot as usize];
+            match piece {
+                Piece::Count(count) => line.count = line.count.wrapping_add(count),
+                Piece::UnexecutedBlock => line.unexecuted_block = true,
             }
-            let line = &mut self.lines[group.slot as usize];
-            line.count = line.count.wrapping_add(count);
-        }
+        })?;
         Ok(())
     }
 
@@ -203,20 +170,89 @@ impl ObjectCoverage {
         let first = function.first_block as usize;
         let last = first + function.block_count as usize;
         let range = map.blocks[first].first_reference as usize..map.blocks[last].first_reference as usize;
-        self.add_references(map, &map.references[range], 0);
-    }
-
-    fn add_references(&mut self, map: &ObjectMap<'_>, references: &[u32], count: i64) {
-        for &reference in references {
-            let (slot, exceptional) = ((reference / 2) as usize, reference % 2 == 1);
-            let line = &mut self.lines[slot];
-            if count == 0 {
-                line.unexecuted_block |= !exceptional;
-            } else if map.slots[slot].flags & SLOT_COUNTED_BY_GROUPS == 0 {
-                line.count = line.count.wrapping_add(count);
+        for &reference in &map.references[range] {
+            if reference % 2 == 0 {
+                self.lines[(reference / 2) as usize].unexecuted_block = true;
             }
         }
     }
+}
+
+/// What a function adds to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// To its count.
+    Count(i64),
+    /// A block that did not run, and not for want of an exception.
+    UnexecutedBlock,
+}
+
+/// Where the arcs of a function lie among those of its object.
+pub(crate) fn arc_range(map: &ObjectMap<'_>, function: &Function) -> std::ops::Range<usize> {
+    let first = function.first_block as usize;
+    let last = first + function.block_count as usize;
+    map.blocks[first].first_arc as usize..map.blocks[last].first_arc as usize
+}
+
+/// Computes the counts of a function, and calls `add` with what it adds to each line's slot. `arc_counts` gets
+/// the counts of its arcs.
+pub(crate) fn solve_function(
+    map: &ObjectMap<'_>,
+    function: &Function,
+    counters: &[i64],
+    arc_counts: &mut [i64],
+    workspace: &mut Workspace,
+    mut add: impl FnMut(u32, Piece),
+) -> Result<FunctionCoverage, Error> {
+    let first_block = function.first_block as usize;
+    let blocks = &map.blocks[first_block..=first_block + function.block_count as usize];
+    let first_arc = blocks[0].first_arc;
+    let arcs = &map.arcs[arc_range(map, function)];
+    let Workspace { solver, cycles } = workspace;
+    let graph = Graph { blocks, arcs, is_clang: map.is_clang };
+    if !solver.solve(graph, counters, arc_counts) {
+        return Err(Error::Unsolvable { function: function_name(map, function) });
+    }
+    let counts = &solver.blocks;
+    let inner = &counts[1..counts.len() - 1];
+    let fake_exits = arcs.iter().zip(&*arc_counts).filter(|(arc, _)| arc.is_fake() && arc.destination() == 1);
+    let coverage = FunctionCoverage {
+        execution_count: counts[0],
+        blocks_executed: inner.iter().filter(|&&count| count != 0).count() as u32,
+        return_count: fake_exits.fold(counts[1], |count, (_, &left)| count.wrapping_sub(left)),
+    };
+    for (number, &count) in counts.iter().enumerate() {
+        let range = blocks[number].first_reference as usize..blocks[number + 1].first_reference as usize;
+        for &reference in &map.references[range] {
+            let (slot, exceptional) = (reference / 2, reference % 2 == 1);
+            if count == 0 {
+                if !exceptional {
+                    add(slot, Piece::UnexecutedBlock);
+                }
+            } else if map.slots[slot as usize].flags & SLOT_COUNTED_BY_GROUPS == 0 {
+                add(slot, Piece::Count(count));
+            }
+        }
+    }
+    let groups =
+        &map.groups[function.first_group as usize..=(function.first_group + function.group_count) as usize];
+    for pair in groups.windows(2) {
+        let (group, next) = (pair[0], pair[1]);
+        let mut count = map.entries[group.first_entry as usize..next.first_entry as usize]
+            .iter()
+            .fold(0_i64, |sum, &arc| sum.wrapping_add(arc_counts[(arc - first_arc) as usize]));
+        let members = &map.members[group.first_member as usize..next.first_member as usize];
+        if !members.is_empty() {
+            let loops = cycles.count(graph, arc_counts, members).map_err(|steps| Error::TooManyCycles {
+                function: function_name(map, function),
+                line: map.slots[group.slot as usize].line,
+                steps,
+            })?;
+            count = count.wrapping_add(loops);
+        }
+        add(group.slot, Piece::Count(count));
+    }
+    Ok(coverage)
 }
 
 fn function_name(map: &ObjectMap<'_>, function: &Function) -> String {

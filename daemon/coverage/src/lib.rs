@@ -30,6 +30,7 @@ pub mod notes;
 pub mod object_map;
 mod records;
 mod solve;
+pub mod spectrum;
 pub mod tree;
 pub mod version;
 

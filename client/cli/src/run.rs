@@ -1,0 +1,187 @@
+//! `hearth run`: a program on one input, from a warm process, with its coverage.
+
+use crate::run::order::{Order, Resolver};
+use crate::run::report::ReportFormat;
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use hearth_daemon::launch::SandboxPolicy;
+use hearth_daemon::limits::RunLimits;
+use hearth_daemon::{Answer, Outcome, Pool, RunRequest, WarmPoint};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub mod order;
+mod report;
+pub mod show;
+
+/// The exit code for a run that took too long, as `timeout` has it.
+const EXIT_TIMED_OUT: u8 = 124;
+/// The exit code for a run that Hearth could not do.
+const EXIT_LOST: u8 = 125;
+
+/// The arguments of `hearth run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A subject's name, or the path of any program
+    subject: String,
+    /// Where the program waits for runs: main, input (before it opens the input) or symbol:NAME [default: input
+    /// with --input, else main]
+    #[arg(long, value_name = "POINT")]
+    warm: Option<WarmPoint>,
+    /// The input: its bytes stand for this path, which is among ARGS, or for {} there
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// What the program reads from standard input [default: nothing]
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
+    /// Put the files the program makes where it would have put them; else they are only listed
+    #[arg(long)]
+    write: bool,
+    /// Run so many times, and tell how long the runs took
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: u32,
+    /// Print one JSON object instead of the program's output
+    #[arg(long)]
+    json: bool,
+    /// Write the run's coverage to a file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// The report's format
+    #[arg(long, value_enum, default_value_t = ReportFormat::Lcov)]
+    report_format: ReportFormat,
+    /// Say nothing of Hearth's own
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
+    /// The program's arguments
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<OsString>,
+}
+
+/// What a run may use.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
+    /// Time on the wall, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = RunLimits::default().wall_ms)]
+    wall_ms: u64,
+    /// Processor time, in seconds
+    #[arg(long, value_name = "S", default_value_t = RunLimits::default().cpu_s)]
+    cpu_s: u64,
+    /// Memory, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().memory_bytes >> 20)]
+    memory_mib: u64,
+    /// Standard output, standard error and each file, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().output_bytes >> 20)]
+    output_mib: u64,
+    /// Processes at a time
+    #[arg(long, value_name = "N", default_value_t = RunLimits::default().processes)]
+    processes: u64,
+    /// What to do on a machine that cannot keep runs apart from everything else
+    #[arg(long, value_enum, default_value_t = SandboxArgument::Required)]
+    sandbox: SandboxArgument,
+}
+
+/// What becomes of a machine that lacks something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SandboxArgument {
+    /// Refuse
+    Required,
+    /// Run all the same, and say what is missing
+    BestEffort,
+}
+
+impl LimitArgs {
+    /// As the daemon counts them.
+    pub fn limits(&self) -> RunLimits {
+        RunLimits {
+            wall_ms: self.wall_ms,
+            cpu_s: self.cpu_s,
+            memory_bytes: self.memory_mib << 20,
+            output_bytes: self.output_mib << 20,
+            processes: self.processes,
+        }
+    }
+
+    /// What becomes of a machine that lacks something.
+    pub fn policy(&self) -> SandboxPolicy {
+        match self.sandbox {
+            SandboxArgument::Required => SandboxPolicy::Required,
+            SandboxArgument::BestEffort => SandboxPolicy::BestEffort,
+        }
+    }
+}
+
+/// A pool whose launcher is this program.
+pub fn own_pool() -> anyhow::Result<Pool> {
+    Ok(Pool::new(std::env::current_exe().context("cannot find this program")?))
+}
+
+/// Runs the command.
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let read = |path: &PathBuf| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    let order = Order {
+        subject: args.subject.clone(),
+        arguments: args.arguments.clone(),
+        input: args.input.clone(),
+        warm: args.warm.clone(),
+    };
+    let request = RunRequest {
+        input: args.input.as_ref().map(read).transpose()?,
+        stdin: args.stdin.as_ref().map(read).transpose()?.unwrap_or_default(),
+        directory: None,
+        environment: Vec::new(),
+        limits: args.limits.limits(),
+    };
+    if args.repeat == 0 {
+        bail!("--repeat 0 would run nothing");
+    }
+    let resolved = Resolver::default().resolve(&order, args.limits.policy(), args.limits.processes)?;
+    let pool = own_pool()?;
+    let mut answers: Vec<Answer> = Vec::new();
+    for _ in 0..args.repeat {
+        let answer = pool.run(&resolved.key, resolved.map.as_ref(), &request)?;
+        answers.push(answer);
+    }
+    let missing = pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
+        if let Some(path) = &args.report {
+            report::write(path, args.report_format, worker, &answers[0])?;
+        }
+        Ok(worker.zygote().missing().to_vec())
+    })?;
+    let first = &answers[0];
+    if args.write {
+        for file in &first.run.files {
+            fs::write(&file.path, &file.bytes)
+                .with_context(|| format!("cannot write {}", file.path.display()))?;
+        }
+    }
+    if args.json {
+        let document = show::document(&answers, resolved.map.as_deref(), &missing);
+        let mut line = serde_json::to_string_pretty(&document)?;
+        line.push('\n');
+        io::stdout().write_all(line.as_bytes())?;
+    } else {
+        io::stdout().write_all(&first.run.stdout)?;
+        io::stderr().write_all(&first.run.stderr)?;
+        if !args.quiet {
+            eprint!("{}", show::summary(&answers, resolved.map.as_deref(), &missing, args.write));
+        }
+    }
+    Ok(ExitCode::from(exit_code(first.run.outcome)))
+}
+
+/// A run's outcome as shells see it.
+fn exit_code(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Exited(code) => code as u8,
+        Outcome::Signalled(signal) => 128_u8.saturating_add(signal as u8),
+        Outcome::TimedOut => EXIT_TIMED_OUT,
+        Outcome::OutOfMemory => 137,
+        Outcome::OutputLimit => 153,
+        Outcome::ZygoteLost => EXIT_LOST,
+    }
+}

@@ -1,0 +1,142 @@
+//! What is told of runs, for people and as JSON.
+
+use hearth_daemon::{Answer, SubjectMap};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Latency percentiles that are shown.
+const PERCENTILES: [u32; 4] = [50, 90, 99, 100];
+
+/// What a run executed, in numbers.
+struct Coverage {
+    lines: (usize, usize),
+    functions: (usize, usize),
+}
+
+fn coverage(answer: &Answer, map: Option<&SubjectMap>) -> Result<Coverage, String> {
+    let spectrum = answer.spectrum.as_ref().map_err(Clone::clone)?;
+    let (Some(baseline), Some(map)) = (&answer.baseline, map) else {
+        return Err("the subject is not instrumented".to_owned());
+    };
+    let (lines, functions) = map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
+    Ok(Coverage {
+        lines: (spectrum.executed_lines(baseline), lines),
+        functions: (spectrum.executed_functions(baseline), functions),
+    })
+}
+
+/// The summary behind a run's own output.
+pub fn summary(answers: &[Answer], map: Option<&SubjectMap>, missing: &[String], written: bool) -> String {
+    let mut text = String::new();
+    let first = &answers[0];
+    let _ = writeln!(text, "hearth: {} in {}", first.run.outcome, milliseconds(first.total));
+    for file in &first.run.files {
+        let hint = if written { "written" } else { "kept in memory; --write puts it there" };
+        let _ = writeln!(text, "hearth: made {}, {} bytes ({hint})", file.path.display(), file.bytes.len());
+    }
+    match coverage(first, map) {
+        Ok(coverage) => {
+            let share = |(part, whole): (usize, usize)| format!("{part} of {whole}");
+            let _ = writeln!(
+                text,
+                "hearth: executed {} lines in {} functions",
+                share(coverage.lines),
+                share(coverage.functions)
+            );
+        }
+        Err(reason) if map.is_some() => {
+            let _ = writeln!(text, "hearth: no coverage: {reason}");
+        }
+        Err(_) => {}
+    }
+    if first.run.forked {
+        let _ = writeln!(text, "hearth: the run forked; what its other processes executed is not counted");
+    }
+    if !missing.is_empty() {
+        let _ = writeln!(text, "hearth: this machine's sandbox lacks: {}", missing.join("; "));
+    }
+    if answers.len() > 1 {
+        let _ = writeln!(text, "hearth: {}", latencies(answers));
+    }
+    text
+}
+
+fn latencies(answers: &[Answer]) -> String {
+    let mut totals: Vec<Duration> = answers.iter().map(|answer| answer.total).collect();
+    totals.sort();
+    let shown = PERCENTILES.map(|percent| {
+        let name = if percent == 100 { "max".to_owned() } else { format!("p{percent}") };
+        format!("{name} {}", milliseconds(percentile(&totals, percent)))
+    });
+    format!("{} runs: {}", answers.len(), shown.join(", "))
+}
+
+fn percentile(sorted: &[Duration], percent: u32) -> Duration {
+    let last = sorted.len() - 1;
+    sorted[(last * percent as usize).div_ceil(100).min(last)]
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1000.0)
+}
+
+/// One run, or several of the same, as JSON.
+pub fn document(answers: &[Answer], map: Option<&SubjectMap>, missing: &[String]) -> Value {
+    let first = &answers[0];
+    let mut document = one(first, map);
+    document["sandbox_missing"] = json!(missing);
+    if answers.len() > 1 {
+        let mut totals: Vec<Duration> = answers.iter().map(|answer| answer.total).collect();
+        totals.sort();
+        let latencies: serde_json::Map<String, Value> = PERCENTILES
+            .iter()
+            .map(|&percent| {
+                (format!("p{percent}"), json!(percentile(&totals, percent).as_secs_f64() * 1000.0))
+            })
+            .collect();
+        document["latency_ms"] = Value::Object(latencies);
+        document["runs"] = json!(answers.len());
+    }
+    document
+}
+
+/// One run as JSON.
+pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
+    let run = &answer.run;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    let files: Vec<Value> = run
+        .files
+        .iter()
+        .map(|file| json!({ "path": file.path, "size": file.bytes.len(), "text": text(&file.bytes) }))
+        .collect();
+    let coverage = match coverage(answer, map) {
+        Ok(coverage) => json!({
+            "lines_executed": coverage.lines.0,
+            "lines": coverage.lines.1,
+            "functions_executed": coverage.functions.0,
+            "functions": coverage.functions.1,
+        }),
+        Err(reason) => json!({ "missing": reason }),
+    };
+    json!({
+        "outcome": run.outcome,
+        "stdout": text(&run.stdout),
+        "stderr": text(&run.stderr),
+        "files": files,
+        "coverage": coverage,
+        "forked": run.forked,
+        "peak_kib": run.peak_kib,
+        "page_faults": run.page_faults,
+        "times_ms": {
+            "total": ms(answer.total),
+            "fork": ms(run.times.fork),
+            "run": ms(run.times.run),
+            "harvest": ms(run.times.harvest),
+            "solve": ms(answer.solve),
+            "user": ms(run.times.user),
+            "system": ms(run.times.system),
+        },
+    })
+}

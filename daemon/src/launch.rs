@@ -1,0 +1,197 @@
+//! Starting a subject: the daemon's side. A launcher is started, which makes the sandbox and the subject in it.
+
+use crate::error::{During, Error, Result};
+use crate::{packet, shim};
+use command_fds::{CommandFdExt, FdMapping};
+use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, SHIM_FD};
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// The launcher's descriptors: the socket to the daemon, and the order.
+pub(crate) const DAEMON_FD: i32 = 202;
+/// See [`DAEMON_FD`].
+pub(crate) const ORDER_FD: i32 = 203;
+/// The argument that makes a program a launcher.
+pub const LAUNCH_ARGUMENT: &str = "__launch";
+/// How long a launcher may take to say what it has done.
+const LAUNCH_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What the daemon orders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub binary: PathBuf,
+    pub arguments: Vec<OsString>,
+    pub environment: Vec<(OsString, OsString)>,
+    pub directory: PathBuf,
+    /// Processes that runs may have at a time.
+    pub processes: u64,
+}
+
+/// What the launcher says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// The sandbox stands, without these.
+    Ready { missing: Vec<String>, limits_processes_by_user: bool },
+    /// It failed.
+    Failed(String),
+}
+
+/// What becomes of a machine that lacks something the sandbox needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum SandboxPolicy {
+    /// Nothing is run.
+    #[default]
+    Required,
+    /// Runs are kept apart as far as the machine can.
+    BestEffort,
+}
+
+/// A subject's process and the launcher above it.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    launcher: Child,
+    /// The launcher kills the subject when this closes.
+    _alive: UnixStream,
+    /// The socket to the shim.
+    pub control: OwnedFd,
+    /// What the subject writes before its warm point.
+    output: File,
+    /// What the sandbox lacks.
+    pub missing: Vec<String>,
+    /// The processes of a run are limited by the user's.
+    pub limits_processes_by_user: bool,
+}
+
+/// The environment of a subject under Hearth, `control` being the shim's variable.
+#[must_use]
+pub fn environment(given: &[(OsString, OsString)], control: &str) -> Vec<(OsString, OsString)> {
+    let mut environment = given.to_vec();
+    environment.retain(|(name, _)| hearth_shim_abi::OWN_VARIABLES.iter().all(|own| name != own));
+    environment.push(("LD_PRELOAD".into(), format!("/proc/self/fd/{SHIM_FD}").into()));
+    environment.push(("LD_BIND_NOW".into(), "1".into()));
+    environment.push((CONTROL_VARIABLE.into(), control.into()));
+    environment
+}
+
+impl Launched {
+    /// Starts a subject in a sandbox.
+    pub fn start(launcher: &Path, order: &Order, policy: SandboxPolicy) -> Result<Self> {
+        let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
+        let (control, shim_end) = packet::pair().during("make a socket")?;
+        let (mut alive, launcher_end) = UnixStream::pair().during("make a socket")?;
+        let output = memory_file()?;
+        let text = serde_json::to_vec(order).map_err(|error| failed(error.to_string()))?;
+        let mut order_file = memory_file()?;
+        order_file.write_all(&text).and_then(|()| order_file.rewind()).during("write to memory")?;
+        let shim = shim::file().during("load the shim")?;
+        let mapping = |parent_fd: OwnedFd, child_fd| FdMapping { parent_fd, child_fd };
+        let mut command = Command::new(launcher);
+        command
+            .arg(LAUNCH_ARGUMENT)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().during("copy a descriptor")?)
+            .stderr(output.try_clone().during("copy a descriptor")?)
+            .fd_mappings(vec![
+                mapping(shim_end, CONTROL_FD),
+                mapping(shim.into(), SHIM_FD),
+                mapping(launcher_end.into(), DAEMON_FD),
+                mapping(order_file.into(), ORDER_FD),
+            ])
+            .map_err(|error| failed(error.to_string()))?;
+        let child = command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.display())))?;
+        drop(command);
+        alive.set_read_timeout(Some(LAUNCH_DEADLINE)).during("set a timeout")?;
+        let report = read_report(&mut alive);
+        let mut launched = Self {
+            launcher: child,
+            _alive: alive,
+            control,
+            output,
+            missing: Vec::new(),
+            limits_processes_by_user: false,
+        };
+        match report {
+            Some(Report::Ready { missing, .. })
+                if !missing.is_empty() && policy == SandboxPolicy::Required =>
+            {
+                Err(Error::Sandbox { missing })
+            }
+            Some(Report::Ready { missing, limits_processes_by_user }) => {
+                (launched.missing, launched.limits_processes_by_user) = (missing, limits_processes_by_user);
+                Ok(launched)
+            }
+            Some(Report::Failed(problem)) => Err(failed(problem)),
+            None => Err(failed(format!("the launcher said nothing; {}", launched.output()))),
+        }
+    }
+
+    /// What the subject has written, cut to a limit.
+    pub fn output(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let read = self.output.rewind().and_then(|()| {
+            let mut limited = (&self.output).take(crate::limits::START_OUTPUT_BYTES as u64);
+            limited.read_to_end(&mut bytes)
+        });
+        match read {
+            Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => format!("(its output cannot be read: {error})"),
+        }
+    }
+
+    /// Ends the subject and everything under it, and says how it had ended if it had.
+    pub fn end(&mut self) -> Option<ExitStatus> {
+        // Given a moment, a launcher whose subject has ended says how.
+        let ended = self.launcher.try_wait().ok().flatten();
+        if ended.is_none() {
+            // The subject dies with its launcher, and its process namespace with it.
+            let _ = self.launcher.kill();
+            let _ = self.launcher.wait();
+        }
+        ended
+    }
+
+    /// Waits a moment for the launcher to end by itself: its subject has.
+    pub fn wait_for_end(&mut self, limit: Duration) -> Option<String> {
+        let started = std::time::Instant::now();
+        while started.elapsed() < limit {
+            if let Ok(Some(status)) = self.launcher.try_wait() {
+                return Some(match (status.code(), status.signal()) {
+                    (Some(code), _) if code > 128 => format!("it was killed by signal {}", code - 128),
+                    (Some(code), _) => format!("it exited with code {code}"),
+                    (None, signal) => format!("its launcher was killed by signal {}", signal.unwrap_or(0)),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn memory_file() -> Result<File> {
+    memfd_create("hearth", MemfdFlags::CLOEXEC).map(File::from).during("make a file in memory")
+}
+
+/// One line of JSON.
+fn read_report(socket: &mut UnixStream) -> Option<Report> {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while socket.read(&mut byte).ok()? == 1 && byte[0] != b'\n' && line.len() < 1 << 16 {
+        line.push(byte[0]);
+    }
+    serde_json::from_slice(&line).ok()
+}

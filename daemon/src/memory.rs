@@ -1,0 +1,79 @@
+//! The memory of a zygote or a run, read through descriptors they handed over.
+//!
+//! Memory that a run can write is never mapped here, only copied; what it says is checked by who asked.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Bytes in a page.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// Bits of a page map entry: mapped by one process only, swapped out, present.
+const EXCLUSIVE: u64 = 1 << 56;
+const SWAPPED: u64 = 1 << 62;
+
+/// The memory of a process.
+#[derive(Debug)]
+pub struct Memory {
+    memory: File,
+    pages: File,
+}
+
+impl Memory {
+    /// The memory behind the two files of `/proc`.
+    #[must_use]
+    pub fn new(memory: File, pages: File) -> Self {
+        Self { memory, pages }
+    }
+
+    /// Copies memory.
+    ///
+    /// # Errors
+    /// If it is not mapped, or the process's memory is gone.
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_exact_at(bytes, address)
+    }
+
+    /// Copies one word.
+    ///
+    /// # Errors
+    /// As [`Memory::read`].
+    pub fn read_word(&self, address: u64) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Copies text up to a NUL.
+    ///
+    /// # Errors
+    /// As [`Memory::read`], or if there is no NUL within `limit` bytes.
+    pub fn read_text(&self, address: u64, limit: usize) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        while text.len() < limit {
+            let at = address + text.len() as u64;
+            // Up to the end of the page, because the next one need not be mapped.
+            let mut piece = vec![0; (PAGE_BYTES - at % PAGE_BYTES) as usize];
+            self.read(at, &mut piece)?;
+            if let Some(end) = piece.iter().position(|&byte| byte == 0) {
+                text.extend_from_slice(&piece[..end]);
+                return Ok(text);
+            }
+            text.extend_from_slice(&piece);
+        }
+        Err(io::Error::other("text without an end"))
+    }
+
+    /// Which pages of a range belong to this process alone: in a run, those written since the fork.
+    ///
+    /// # Errors
+    /// If the process's memory is gone.
+    pub fn own_pages(&self, first_page: u64, count: usize) -> io::Result<Vec<bool>> {
+        let mut entries = vec![0_u8; count * 8];
+        self.pages.read_exact_at(&mut entries, first_page * 8)?;
+        let entries = entries.as_chunks::<8>().0.iter().map(|&entry| u64::from_le_bytes(entry));
+        // A page swapped out may be anybody's, so it is taken for the run's.
+        Ok(entries.map(|entry| entry & (EXCLUSIVE | SWAPPED) != 0).collect())
+    }
+}

@@ -1,0 +1,186 @@
+//! Zygotes, kept warm by what makes them alike: started on demand, as many of a kind as there are runs at a
+//! time, ended when they were not used for long or take too much memory, and left alone for a while when they
+//! keep dying.
+
+use crate::error::{Error, Result};
+use crate::limits::{LOSSES, QUARANTINE, ZYGOTE_AGE, ZYGOTE_BYTES, ZYGOTES};
+use crate::run::RunRequest;
+use crate::subject_map::SubjectMap;
+use crate::worker::{Answer, Worker};
+use crate::zygote::ZygoteKey;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Keeps zygotes. Any number of threads may run on it at a time.
+#[derive(Debug)]
+pub struct Pool {
+    launcher: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    idle: Vec<Idle>,
+    losses: BTreeMap<ZygoteKey, Losses>,
+    /// Zygotes started so far.
+    started: u64,
+}
+
+#[derive(Debug)]
+struct Idle {
+    key: ZygoteKey,
+    worker: Worker,
+    since: Instant,
+}
+
+#[derive(Debug)]
+struct Losses {
+    count: u32,
+    last: String,
+    at: Instant,
+}
+
+impl Pool {
+    /// An empty pool. `launcher` is a program that calls [`sandbox::main`](crate::sandbox::main) when started
+    /// with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
+    #[must_use]
+    pub fn new(launcher: PathBuf) -> Self {
+        Self { launcher, state: Mutex::default() }
+    }
+
+    /// How many zygotes were started so far.
+    #[must_use]
+    pub fn started(&self) -> u64 {
+        self.lock().started
+    }
+
+    /// How many zygotes wait for runs.
+    #[must_use]
+    pub fn idle(&self) -> usize {
+        self.lock().idle.len()
+    }
+
+    /// Runs once, on a zygote that is warm already if there is one.
+    ///
+    /// # Errors
+    /// If the subject cannot be started, its zygotes keep dying, or the request is too large.
+    pub fn run(
+        &self,
+        key: &ZygoteKey,
+        map: Option<&Arc<SubjectMap>>,
+        request: &RunRequest,
+    ) -> Result<Answer> {
+        self.with_worker(key, map, |worker| worker.run(request))
+    }
+
+    /// Does something with a zygote of a kind. If the zygote turns out to be lost, it is done once more with a
+    /// new one.
+    ///
+    /// # Errors
+    /// As [`Pool::run`].
+    pub fn with_worker<T>(
+        &self,
+        key: &ZygoteKey,
+        map: Option<&Arc<SubjectMap>>,
+        mut work: impl FnMut(&mut Worker) -> Result<T>,
+    ) -> Result<T> {
+        let mut tries = 2;
+        loop {
+            tries -= 1;
+            let mut worker = self.take(key, map)?;
+            match work(&mut worker) {
+                Err(Error::ZygoteLost(why)) => {
+                    self.note_loss(key, &why);
+                    if tries == 0 {
+                        return Err(Error::ZygoteLost(why));
+                    }
+                }
+                result => {
+                    self.give_back(key, worker, result.is_ok());
+                    return result;
+                }
+            }
+        }
+    }
+
+    /// A zygote of a kind, warm already if there is one.
+    fn take(&self, key: &ZygoteKey, map: Option<&Arc<SubjectMap>>) -> Result<Worker> {
+        {
+            let mut state = self.lock();
+            state.check_quarantine(key)?;
+            if let Some(found) = state.idle.iter().rposition(|idle| idle.key == *key) {
+                return Ok(state.idle.remove(found).worker);
+            }
+            state.started += 1;
+        }
+        Worker::start(&self.launcher, key, map.cloned())
+    }
+
+    fn give_back(&self, key: &ZygoteKey, worker: Worker, is_well: bool) {
+        let mut state = self.lock();
+        if is_well {
+            state.losses.remove(key);
+        }
+        state.idle.push(Idle { key: key.clone(), worker, since: Instant::now() });
+        let evicted = state.evict();
+        drop(state);
+        // Ending a zygote takes a moment, in which others can use the pool.
+        drop(evicted);
+    }
+
+    fn note_loss(&self, key: &ZygoteKey, why: &str) {
+        let mut state = self.lock();
+        let count = state.losses.get(key).map_or(0, |losses| losses.count) + 1;
+        state.losses.insert(key.clone(), Losses { count, last: why.to_owned(), at: Instant::now() });
+    }
+
+    /// Ends the zygotes that were not used for long. To be called now and then.
+    pub fn tidy(&self) {
+        let evicted = self.lock().evict();
+        drop(evicted);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole between statements, so a thread that died with the lock did no harm to it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn check_quarantine(&mut self, key: &ZygoteKey) -> Result<()> {
+        let Some(losses) = self.losses.get(key) else { return Ok(()) };
+        let left = QUARANTINE.saturating_sub(losses.at.elapsed());
+        if losses.count < LOSSES {
+            return Ok(());
+        }
+        if left.is_zero() {
+            self.losses.remove(key);
+            return Ok(());
+        }
+        Err(Error::Quarantined {
+            losses: losses.count,
+            last: losses.last.clone(),
+            seconds: left.as_secs() + 1,
+        })
+    }
+
+    /// Takes out what is too old or too much, the longest unused first.
+    fn evict(&mut self) -> Vec<Idle> {
+        let mut evicted: Vec<Idle> = Vec::new();
+        let mut kept_bytes = 0;
+        let mut kept = 0;
+        // The last in the list was used last.
+        for index in (0..self.idle.len()).rev() {
+            let idle = &self.idle[index];
+            kept_bytes += idle.worker.zygote().memory_bytes();
+            kept += 1;
+            if kept > ZYGOTES || kept_bytes > ZYGOTE_BYTES || idle.since.elapsed() > ZYGOTE_AGE {
+                evicted.extend(self.idle.drain(..=index));
+                break;
+            }
+        }
+        evicted
+    }
+}

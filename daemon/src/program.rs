@@ -1,0 +1,87 @@
+//! What the daemon needs to know of a program's file before it starts it, and of libraries it has loaded.
+
+use crate::error::{Error, ProgramProblem, Result};
+use object::elf;
+use object::read::ReadCache;
+use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use std::fs::File;
+use std::path::Path;
+
+type Header = elf::FileHeader64<object::Endianness>;
+
+/// A program or library: where things are in its file's address space.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Program {
+    /// Does it name a loader? A static program does not.
+    pub has_loader: bool,
+    /// Does it have a symbol table?
+    pub has_symbols: bool,
+    /// The lowest address, of the first page.
+    pub first_address: u64,
+    /// gcov's list of objects.
+    pub gcov_root: Option<u64>,
+    /// The function asked for.
+    pub function: Option<u64>,
+}
+
+/// Looks into a file; `function` is the name of one to find.
+///
+/// # Errors
+/// If it is no ELF file for this machine.
+pub fn inspect(path: &Path, function: Option<&str>) -> Result<Program> {
+    let at = |problem| Error::Program { path: path.to_owned(), problem };
+    let file = File::open(path).map_err(|error| at(ProgramProblem::Unreadable(error)))?;
+    let data = ReadCache::new(file);
+    examine(&data, function.map(str::as_bytes)).map_err(|problem| at(ProgramProblem::Foreign(problem)))
+}
+
+/// Looks into a program that is to be kept warm.
+///
+/// # Errors
+/// If it cannot be, or has no such function.
+pub fn inspect_for_warming(path: &Path, function: Option<&str>) -> Result<Program> {
+    let program = inspect(path, function)?;
+    let problem = match function {
+        _ if !program.has_loader => ProgramProblem::Static,
+        Some(name) if !program.has_symbols => {
+            ProgramProblem::Stripped { what: format!("the function `{name}`") }
+        }
+        Some(name) if program.function.is_none() => ProgramProblem::NoSymbol(name.to_owned()),
+        _ => return Ok(program),
+    };
+    Err(Error::Program { path: path.to_owned(), problem })
+}
+
+fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Result<Program, &'static str> {
+    let header = Header::parse(data).map_err(|_| "it is not a 64-bit ELF file")?;
+    let endian = header.endian().map_err(|_| "its byte order is unknown")?;
+    if header.e_machine(endian) != elf::EM_X86_64 {
+        return Err("it is for another processor");
+    }
+    let damaged = |_| "its headers are damaged";
+    let mut program = Program { first_address: u64::MAX, ..Program::default() };
+    for segment in header.program_headers(endian, data).map_err(damaged)? {
+        match segment.p_type(endian) {
+            elf::PT_INTERP => program.has_loader = true,
+            elf::PT_LOAD => {
+                program.first_address = program.first_address.min(segment.p_vaddr(endian) & !0xfff)
+            }
+            _ => {}
+        }
+    }
+    let sections = header.sections(endian, data).map_err(damaged)?;
+    let symbols = sections.symbols(endian, data, elf::SHT_SYMTAB).map_err(damaged)?;
+    program.has_symbols = !symbols.is_empty();
+    for symbol in symbols.iter() {
+        if symbol.st_shndx(endian) == elf::SHN_UNDEF {
+            continue;
+        }
+        let Ok(name) = symbol.name(endian, symbols.strings()) else { continue };
+        if name == b"__gcov_root" {
+            program.gcov_root = Some(symbol.st_value(endian));
+        } else if Some(name) == function && symbol.st_type() == elf::STT_FUNC {
+            program.function = Some(symbol.st_value(endian));
+        }
+    }
+    Ok(program)
+}

@@ -1,0 +1,104 @@
+//! One run: what is asked for, and what came of it.
+
+use crate::harvest::Harvest;
+use crate::limits::RunLimits;
+use serde::Serialize;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a run is to do.
+#[derive(Debug, Clone, Default)]
+pub struct RunRequest {
+    /// The bytes that the input path stands for.
+    pub input: Option<Vec<u8>>,
+    /// Standard input.
+    pub stdin: Vec<u8>,
+    /// The working directory, if not the zygote's.
+    pub directory: Option<PathBuf>,
+    /// Variables added to the environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What it may use.
+    pub limits: RunLimits,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It ended by itself, with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Signalled(i32),
+    /// It took too long, on the wall or of processor time.
+    TimedOut,
+    /// It took too much memory.
+    OutOfMemory,
+    /// It wrote too much.
+    OutputLimit,
+    /// Its zygote was lost.
+    ZygoteLost,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exited with code {code}"),
+            Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::OutOfMemory => f.write_str("out of memory"),
+            Self::OutputLimit => f.write_str("wrote too much"),
+            Self::ZygoteLost => f.write_str("zygote lost"),
+        }
+    }
+}
+
+/// A file that a run wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+}
+
+/// Where a run's time went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Times {
+    /// From the request to the end of the harvest.
+    pub total: Duration,
+    /// In `fork`.
+    pub fork: Duration,
+    /// From the fork to the end of the run.
+    pub run: Duration,
+    /// Reading the counters.
+    pub harvest: Duration,
+    /// Processor time of the run.
+    pub user: Duration,
+    /// Processor time of the kernel for the run.
+    pub system: Duration,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+    /// The files it wrote.
+    pub files: Vec<OutputFile>,
+    /// Its counters, or why there are none.
+    pub harvest: Result<Harvest, String>,
+    /// It made other processes of itself, whose counters are not among these.
+    pub forked: bool,
+    /// Its page faults, most of them for pages it was the first to write.
+    pub page_faults: u64,
+    /// The most memory it had, in KiB.
+    pub peak_kib: u64,
+    /// Where its time went.
+    pub times: Times,
+}

@@ -1,0 +1,71 @@
+//! A subject's atlas in use: opened once, its objects' maps made when first needed.
+
+use crate::error::Result;
+use hearth_coverage::ObjectMap;
+use hearth_coverage::atlas::Atlas;
+use hearth_coverage::spectrum::Place;
+use hearth_subject::Subject;
+use hearth_subject::atlas::AtlasFile;
+use self_cell::self_cell;
+use std::sync::OnceLock;
+
+type CheckedMap<'a> = std::result::Result<ObjectMap<'a>, hearth_coverage::Error>;
+
+/// The atlas, and the maps that were needed so far.
+struct Tables<'a> {
+    atlas: Atlas<'a>,
+    maps: Vec<OnceLock<CheckedMap<'a>>>,
+}
+
+self_cell!(
+    struct Opened {
+        owner: AtlasFile,
+        #[not_covariant]
+        dependent: Tables,
+    }
+);
+
+/// A subject's atlas in use.
+pub struct SubjectMap(Opened);
+
+impl SubjectMap {
+    /// Opens a subject's atlas, building it first if need be.
+    ///
+    /// # Errors
+    /// If the notes cannot be read, or the atlas cannot be written.
+    pub fn open(subject: &Subject) -> Result<Self> {
+        let file = AtlasFile::open_or_build(subject)?;
+        let opened = Opened::try_new(file, |file| {
+            let atlas = file.atlas()?;
+            let maps = (0..atlas.object_count()).map(|_| OnceLock::new()).collect();
+            Ok::<_, hearth_coverage::Error>(Tables { atlas, maps })
+        })?;
+        Ok(Self(opened))
+    }
+
+    /// Calls a function with the atlas.
+    pub fn with_atlas<T>(&self, body: impl FnOnce(&Atlas<'_>) -> T) -> T {
+        self.0.with_dependent(|_, tables| body(&tables.atlas))
+    }
+
+    /// Calls a function with an object's map and its place in the ids.
+    ///
+    /// # Errors
+    /// If the atlas is damaged there, or what the function returns.
+    pub fn with_object<T>(&self, object: u32, body: impl FnOnce(Place<'_, '_>) -> Result<T>) -> Result<T> {
+        self.0.with_dependent(|_, tables| {
+            let index = object as usize;
+            let map = tables.maps[index].get_or_init(|| tables.atlas.object(index)).as_ref();
+            let map = map.map_err(Clone::clone)?;
+            let lines = tables.atlas.object_lines(index)?;
+            let first_function = tables.atlas.object_ids(index).map_or(0, |ids| ids.functions.start);
+            body(Place { map, lines, first_function })
+        })
+    }
+}
+
+impl std::fmt::Debug for SubjectMap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SubjectMap").finish_non_exhaustive()
+    }
+}

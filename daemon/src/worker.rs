@@ -1,0 +1,136 @@
+//! A zygote with what it takes to turn its runs' counters into spectra.
+
+use crate::error::{Error, Result};
+use crate::harvest::{Counting, Harvest};
+use crate::run::{Run, RunRequest};
+use crate::subject_map::SubjectMap;
+use crate::zygote::{Zygote, ZygoteKey};
+use hearth_coverage::spectrum::{Baseline, Spectrum, Sums};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A zygote and its subject's map.
+#[derive(Debug)]
+pub struct Worker {
+    zygote: Zygote,
+    coverage: Option<Coverage>,
+}
+
+#[derive(Debug)]
+struct Coverage {
+    map: Arc<SubjectMap>,
+    baseline: Arc<Baseline>,
+    sums: Sums,
+}
+
+/// A run and its coverage.
+#[derive(Debug)]
+pub struct Answer {
+    /// The run.
+    pub run: Run,
+    /// Its coverage, or why there is none.
+    pub spectrum: std::result::Result<Spectrum, String>,
+    /// What the spectrum is relative to; `None` for a subject without counters.
+    pub baseline: Option<Arc<Baseline>>,
+    /// How long it took to turn counters into the spectrum.
+    pub solve: Duration,
+    /// From the request to the answer.
+    pub total: Duration,
+}
+
+impl Worker {
+    /// Starts a zygote. With a map, its runs have spectra.
+    ///
+    /// # Errors
+    /// If it cannot be started, or its counters are not those of the map.
+    pub fn start(launcher: &Path, key: &ZygoteKey, map: Option<Arc<SubjectMap>>) -> Result<Self> {
+        let mut zygote = Zygote::start(launcher, key)?;
+        let Some(map) = map else {
+            zygote.ignore_counters(&key.binary)?;
+            return Ok(Self { zygote, coverage: None });
+        };
+        map.with_atlas(|atlas| zygote.count(&key.binary, atlas))?;
+        let (line_count, function_count) =
+            map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
+        let mut sums = Sums::new(line_count);
+        if let Some(counting) = zygote.counting() {
+            add_all(counting, &map, &mut sums)?;
+        }
+        let baseline = Arc::new(sums.take_baseline(function_count));
+        Ok(Self { zygote, coverage: Some(Coverage { map, baseline, sums }) })
+    }
+
+    /// The zygote.
+    #[must_use]
+    pub fn zygote(&self) -> &Zygote {
+        &self.zygote
+    }
+
+    /// The subject's map, if it has one.
+    #[must_use]
+    pub fn map(&self) -> Option<&SubjectMap> {
+        self.coverage.as_ref().map(|coverage| &*coverage.map)
+    }
+
+    /// What all runs' spectra are relative to.
+    #[must_use]
+    pub fn baseline(&self) -> Option<&Arc<Baseline>> {
+        self.coverage.as_ref().map(|coverage| &coverage.baseline)
+    }
+
+    /// Runs once.
+    ///
+    /// # Errors
+    /// If the zygote is lost, or the request is too large.
+    pub fn run(&mut self, request: &RunRequest) -> Result<Answer> {
+        let started = Instant::now();
+        let run = self.zygote.run(request)?;
+        let solve_started = Instant::now();
+        let spectrum = match (&run.harvest, &mut self.coverage, self.zygote.counting()) {
+            (Ok(harvest), Some(coverage), Some(counting)) => {
+                solve(counting, harvest, coverage).map_err(|error| error.to_string())
+            }
+            (Err(reason), ..) => Err(reason.clone()),
+            _ => Err("the subject is not instrumented".to_owned()),
+        };
+        Ok(Answer {
+            run,
+            spectrum,
+            baseline: self.baseline().cloned(),
+            solve: solve_started.elapsed(),
+            total: started.elapsed(),
+        })
+    }
+}
+
+/// Adds all functions that have run at the warm point.
+fn add_all(counting: &Counting, map: &SubjectMap, sums: &mut Sums) -> Result<()> {
+    for array in &counting.map.arrays {
+        let values = &counting.values[array.first as usize..][..array.count as usize];
+        if values.iter().any(|&value| value != 0) {
+            map.with_object(array.object, |place| {
+                sums.change(place, array.function as usize, &[], values).map_err(Error::from)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn solve(counting: &Counting, harvest: &Harvest, coverage: &mut Coverage) -> Result<Spectrum> {
+    let Coverage { map, baseline, sums } = coverage;
+    for &(index, first) in &harvest.changed {
+        let array = &counting.map.arrays[index as usize];
+        let old = &counting.values[array.first as usize..][..array.count as usize];
+        let new = &harvest.values[first as usize..][..array.count as usize];
+        let changed = map.with_object(array.object, |place| {
+            sums.change(place, array.function as usize, old, new).map_err(Error::from)
+        });
+        if let Err(error) = changed {
+            // What was added so far must not be there for the next run.
+            let _ = sums.take(baseline);
+            return Err(error);
+        }
+    }
+    Ok(sums.take(baseline))
+}

@@ -1,0 +1,664 @@
+//! A subject's process at its warm point, and the runs forked from it.
+
+use crate::counters::{CounterMap, DUMPED_OFFSET};
+use crate::error::{During, Error, Result};
+use crate::harvest::Counting;
+use crate::launch::{Launched, Order, SandboxPolicy};
+use crate::limits::{ANSWER_DEADLINE, MEMORY_INTERVAL, WARM_DEADLINE};
+use crate::memory::{Memory, PAGE_BYTES};
+use crate::packet::{self, Packet, Received};
+use crate::program;
+use crate::run::{Outcome, OutputFile, Run, RunRequest, Times};
+use hearth_coverage::atlas::Atlas;
+use hearth_shim_abi::{
+    Config, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED, EVENT_NO_HOOK, EVENT_NOT_FORKED,
+    EVENT_THREADS, EVENT_WARM, Event, NOTE_BEGIN, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT,
+    NOTE_REMOVED, NOTES_LIMIT, Note, PATH_LIMIT, REQUEST_CLEAR, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK,
+    REQUEST_RUN, Request, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
+};
+use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A launcher whose subject has ended ends soon after.
+const END_DEADLINE: Duration = Duration::from_millis(500);
+
+/// Where a subject waits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WarmPoint {
+    /// At the entry of `main`.
+    Main,
+    /// Before the input is first opened.
+    Input,
+    /// At the entry of a function.
+    Symbol(String),
+}
+
+impl fmt::Display for WarmPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Main => f.write_str("main"),
+            Self::Input => f.write_str("input"),
+            Self::Symbol(name) => write!(f, "symbol:{name}"),
+        }
+    }
+}
+
+impl std::str::FromStr for WarmPoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match (text, text.strip_prefix("symbol:")) {
+            ("main", _) => Ok(Self::Main),
+            ("input", _) => Ok(Self::Input),
+            (_, Some(name)) if !name.is_empty() => Ok(Self::Symbol(name.to_owned())),
+            _ => Err(format!("`{text}` is no warm point: it is main, input or symbol:NAME")),
+        }
+    }
+}
+
+/// What makes two zygotes alike.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ZygoteKey {
+    /// The program.
+    pub binary: PathBuf,
+    /// Its arguments, its own name first.
+    pub arguments: Vec<OsString>,
+    /// Its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Its working directory.
+    pub directory: PathBuf,
+    /// The path, as in the arguments, that each run's input stands for.
+    pub input: Option<PathBuf>,
+    /// Where it waits.
+    pub warm: WarmPoint,
+    /// What becomes of a machine that lacks something.
+    pub sandbox: SandboxPolicy,
+    /// Processes that runs may have at a time.
+    pub processes: u64,
+}
+
+/// A zygote.
+#[derive(Debug)]
+pub struct Zygote {
+    launched: Launched,
+    memory: Memory,
+    maps: String,
+    warm: WarmPoint,
+    /// The counters, if the subject is instrumented and its atlas was given.
+    counting: Option<Counting>,
+    /// Something of the run before may be left.
+    unclear: bool,
+    start_time: Duration,
+    memory_bytes: u64,
+}
+
+impl Zygote {
+    /// Starts a subject and waits until it is warm. `launcher` is a program that becomes a launcher when
+    /// started with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
+    ///
+    /// # Errors
+    /// If it cannot be started or never gets there.
+    pub fn start(launcher: &Path, key: &ZygoteKey) -> Result<Self> {
+        let started = Instant::now();
+        let function = match &key.warm {
+            WarmPoint::Symbol(name) => Some(name.as_str()),
+            _ => None,
+        };
+        let program = program::inspect_for_warming(&key.binary, function)?;
+        let order = Order {
+            binary: key.binary.clone(),
+            arguments: key.arguments.clone(),
+            environment: key.environment.clone(),
+            directory: key.directory.clone(),
+            processes: key.processes,
+        };
+        let config = config(key, program.function.unwrap_or(0))?;
+        let mut launched = Launched::start(launcher, &order, key.sandbox)?;
+        packet::send(&launched.control, &config, &[], &[]).during("configure the shim")?;
+        let (memory, maps) = wait_until_warm(&mut launched, &key.warm)?;
+        let memory_bytes = writable_bytes(&maps);
+        Ok(Self {
+            launched,
+            memory,
+            maps,
+            warm: key.warm.clone(),
+            counting: None,
+            unclear: false,
+            start_time: started.elapsed(),
+            memory_bytes,
+        })
+    }
+
+    /// What the sandbox lacks.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.launched.missing
+    }
+
+    /// Where it waits.
+    #[must_use]
+    pub fn warm_point(&self) -> &WarmPoint {
+        &self.warm
+    }
+
+    /// How long it took to get there.
+    #[must_use]
+    pub fn start_time(&self) -> Duration {
+        self.start_time
+    }
+
+    /// Its memory that no file is behind, at the warm point, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// The counters, if they are known.
+    #[must_use]
+    pub fn counting(&self) -> Option<&Counting> {
+        self.counting.as_ref()
+    }
+
+    /// Finds the counters of the subject and of the instrumented libraries it has loaded, reads what they are
+    /// now, and keeps runs from writing data files. `binary` names the program in messages.
+    ///
+    /// # Errors
+    /// If there are none, or they are not those of the atlas.
+    pub fn count(&mut self, binary: &Path, atlas: &Atlas<'_>) -> Result<()> {
+        let roots = gcov_roots(binary, &self.maps)?;
+        let map = CounterMap::find(&self.memory, &roots, atlas)?;
+        if map.arrays.is_empty() {
+            let problem = "none of the program's objects is among them".to_owned();
+            return Err(Error::NotesMismatch { problem });
+        }
+        self.write_no_data_files(&roots)?;
+        let count = atlas.counter_count() as usize;
+        self.counting = Some(Counting::new(map, count, &self.memory).during("read the zygote's counters")?);
+        Ok(())
+    }
+
+    /// Turns off the writing of data files in a subject whose atlas is not known, if it is instrumented.
+    ///
+    /// # Errors
+    /// If the zygote takes no requests.
+    pub fn ignore_counters(&mut self, binary: &Path) -> Result<()> {
+        let roots = gcov_roots(binary, &self.maps).unwrap_or_default();
+        self.write_no_data_files(&roots)
+    }
+
+    fn write_no_data_files(&mut self, roots: &[u64]) -> Result<()> {
+        for root in roots {
+            let mark = Request { kind: REQUEST_MARK, address: root + DUMPED_OFFSET, ..Request::default() };
+            packet::send(&self.launched.control, &mark, &[], &[]).map_err(lost("it takes no requests"))?;
+        }
+        Ok(())
+    }
+
+    /// Forks a run and waits for its end.
+    ///
+    /// # Errors
+    /// If the request is too large, or the zygote does not answer; it is then of no further use.
+    pub fn run(&mut self, request: &RunRequest) -> Result<Run> {
+        let started = Instant::now();
+        self.finish_clearing()?;
+        let mut stage = Stage::new(request)?;
+        let mut head = stage.head;
+        if !self.launched.limits_processes_by_user {
+            head.processes = 0;
+        }
+        let mut fds =
+            vec![stage.channel_end.as_fd(), stage.stdin.as_fd(), stage.stdout.as_fd(), stage.stderr.as_fd()];
+        fds.extend(stage.input.as_ref().map(File::as_fd));
+        packet::send(&self.launched.control, &head, &stage.text, &fds)
+            .map_err(lost("it takes no requests"))?;
+        let forked = self.event(Instant::now() + ANSWER_DEADLINE)?;
+        if forked.kind == EVENT_NOT_FORKED {
+            let error = std::io::Error::from_raw_os_error(forked.value);
+            return Err(Error::System { what: "fork a run", error });
+        }
+        if forked.kind != EVENT_FORKED {
+            return Err(Error::ZygoteLost(format!("it said {} where a fork was expected", forked.kind)));
+        }
+        let (ended, verdict) = self.wait_for_end(&mut stage, &request.limits, started)?;
+        let harvest_started = Instant::now();
+        let mut notes = stage.notes()?;
+        let harvest = self.harvest(&mut notes);
+        packet::send(&self.launched.control, &clear(), &[], &[]).map_err(lost("it takes no requests"))?;
+        self.unclear = true;
+        let between = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from));
+        let times = Times {
+            total: started.elapsed(),
+            fork: between(forked.asked_ns, forked.time_ns),
+            run: between(forked.time_ns, ended.time_ns),
+            harvest: harvest_started.elapsed(),
+            user: Duration::from_micros(ended.user_us),
+            system: Duration::from_micros(ended.system_us),
+        };
+        if let Some(error) = notes.failed {
+            let error = std::io::Error::from_raw_os_error(error);
+            return Err(Error::System { what: "prepare a run", error });
+        }
+        Ok(Run {
+            outcome: verdict.unwrap_or_else(|| outcome(ended.value)),
+            stdout: contents(&stage.stdout, request.limits.output_bytes)?,
+            stderr: contents(&stage.stderr, request.limits.output_bytes)?,
+            forked: notes.forked,
+            files: notes.files(request.limits.output_bytes)?,
+            harvest,
+            page_faults: ended.faults,
+            peak_kib: ended.peak_kib,
+            times,
+        })
+    }
+
+    /// Ends the zygote and everything under it.
+    pub fn end(mut self) {
+        self.launched.end();
+    }
+
+    fn event(&mut self, deadline: Instant) -> Result<Event> {
+        match receive_event(&self.launched.control, deadline)? {
+            Some(packet) => Ok(packet.head),
+            None => Err(Error::ZygoteLost("it does not answer".to_owned())),
+        }
+    }
+
+    /// Waits for the run's end, and sees to its limits. Returns the outcome if a limit decided it.
+    fn wait_for_end(
+        &mut self,
+        stage: &mut Stage,
+        limits: &crate::limits::RunLimits,
+        started: Instant,
+    ) -> Result<(Event, Option<Outcome>)> {
+        let deadline = started + Duration::from_millis(limits.wall_ms);
+        let mut verdict = None;
+        loop {
+            let now = Instant::now();
+            let until =
+                if verdict.is_some() { now + ANSWER_DEADLINE } else { deadline.min(now + MEMORY_INTERVAL) };
+            if let Some(packet) = receive_event(&self.launched.control, until)? {
+                match packet.head.kind {
+                    EVENT_ENDED => return Ok((packet.head, verdict)),
+                    kind => {
+                        return Err(Error::ZygoteLost(format!("it said {kind} while a run was under way")));
+                    }
+                }
+            }
+            if verdict.is_some() {
+                return Err(Error::ZygoteLost("its run cannot be killed".to_owned()));
+            }
+            if Instant::now() >= deadline {
+                verdict = Some(Outcome::TimedOut);
+            } else if stage.memory_bytes() > limits.memory_bytes {
+                verdict = Some(Outcome::OutOfMemory);
+            }
+            if verdict.is_some() {
+                let kill = Request { kind: REQUEST_KILL, ..Request::default() };
+                packet::send(&self.launched.control, &kill, &[], &[])
+                    .map_err(lost("it takes no requests"))?;
+            }
+        }
+    }
+
+    fn harvest(&self, notes: &mut Notes) -> std::result::Result<crate::harvest::Harvest, String> {
+        let Some(counting) = &self.counting else { return Err("the subject is not instrumented".to_owned()) };
+        let memory = notes.memory.take().ok_or("the run did not hand over its memory")?;
+        let gone = |error: std::io::Error| {
+            format!(
+                "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
+            )
+        };
+        for &root in &counting.map.roots {
+            let list = memory.read_word(root).map_err(gone)?;
+            if self.memory.read_word(root).map_err(gone)? != list {
+                return Err(
+                    "the run loaded instrumented libraries after the warm point; choose a later one".into()
+                );
+            }
+        }
+        counting.harvest(&memory).map_err(gone)
+    }
+
+    /// Waits until nothing is left of the run before.
+    fn finish_clearing(&mut self) -> Result<()> {
+        while self.unclear {
+            if self.event(Instant::now() + ANSWER_DEADLINE)?.kind == EVENT_CLEARED {
+                self.unclear = false;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn clear() -> Request {
+    Request { kind: REQUEST_CLEAR, ..Request::default() }
+}
+
+fn lost(why: &'static str) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::ZygoteLost(format!("{why}: {error}"))
+}
+
+fn config(key: &ZygoteKey, symbol: u64) -> Result<Config> {
+    let mut config: Config = bytemuck::Zeroable::zeroed();
+    config.version = VERSION;
+    config.warm = match key.warm {
+        WarmPoint::Main => WARM_MAIN,
+        WarmPoint::Input => WARM_INPUT,
+        WarmPoint::Symbol(_) => WARM_SYMBOL,
+    };
+    config.symbol = symbol;
+    if let Some(input) = &key.input {
+        let path = absolute(&key.directory, input);
+        let bytes = path.as_os_str().as_bytes();
+        if bytes.len() > PATH_LIMIT {
+            return Err(Error::TooLarge { what: "the input path", size: bytes.len(), limit: PATH_LIMIT });
+        }
+        config.input[..bytes.len()].copy_from_slice(bytes);
+        config.input_length = bytes.len() as u32;
+    }
+    Ok(config)
+}
+
+/// A path as the shim spells it.
+fn absolute(directory: &Path, path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
+    for component in directory.join(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                result.pop();
+            }
+            part => result.push(part),
+        }
+    }
+    result
+}
+
+fn receive_event(control: &OwnedFd, deadline: Instant) -> Result<Option<Packet<Event>>> {
+    match packet::receive::<Event>(control, size_of::<Event>(), deadline).map_err(lost("its socket fails"))? {
+        Received::Packet(packet) => Ok(Some(packet)),
+        Received::Nothing => Ok(None),
+        Received::Closed => Err(Error::ZygoteLost("it has ended".to_owned())),
+        Received::Garbage => Err(Error::ZygoteLost("it talks nonsense".to_owned())),
+    }
+}
+
+fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<(Memory, String)> {
+    let event = receive_event(&launched.control, Instant::now() + WARM_DEADLINE);
+    let problem = match event {
+        Ok(Some(mut packet)) => match packet.head.kind {
+            EVENT_WARM if packet.fds.len() == 3 => {
+                let mut file = || packet.fds.remove(0).into();
+                let (memory, pages): (File, File) = (file(), file());
+                let mut maps_file: File = file();
+                let mut maps = String::new();
+                maps_file.read_to_string(&mut maps).during("read what the zygote has mapped")?;
+                return Ok((Memory::new(memory, pages), maps));
+            }
+            EVENT_THREADS => {
+                return Err(Error::Threads { count: packet.head.value, warm: warm.to_string() });
+            }
+            EVENT_NO_HOOK => format!("its code cannot be changed (error {})", packet.head.value),
+            EVENT_MISSED => format!("main returned {} without it", packet.head.value),
+            kind => format!("the shim said {kind}"),
+        },
+        Ok(None) => format!("it is not there after {} s", WARM_DEADLINE.as_secs()),
+        Err(_) => {
+            launched.wait_for_end(END_DEADLINE).unwrap_or_else(|| "it closed the control socket".to_owned())
+        }
+    };
+    Err(Error::NotWarm { warm: warm.to_string(), problem, output: launched.output() })
+}
+
+/// Where gcov's lists of objects are: one in the program, and one in each instrumented library.
+fn gcov_roots(binary: &Path, maps: &str) -> Result<Vec<u64>> {
+    let mut roots = Vec::new();
+    let mut stripped = false;
+    let mut first_mappings: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in maps.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        let (Some(range), _, Some(offset)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let Some(path) = line.find('/').map(|start| &line[start..]) else { continue };
+        if offset.bytes().all(|byte| byte == b'0')
+            && let Some(start) = range.split('-').next().and_then(|start| u64::from_str_radix(start, 16).ok())
+        {
+            first_mappings.entry(path).or_insert(start);
+        }
+    }
+    for (path, start) in first_mappings {
+        // What cannot be read (the shim, a deleted file) has no counters that anybody could name.
+        let Ok(program) = program::inspect(Path::new(path), None) else { continue };
+        stripped |= !program.has_symbols && same_file(path, binary);
+        roots.extend(
+            program.gcov_root.map(|root| start.wrapping_sub(program.first_address).wrapping_add(root)),
+        );
+    }
+    if roots.is_empty() {
+        let what = "its counters".to_owned();
+        return Err(match stripped {
+            true => Error::Program {
+                path: binary.to_owned(),
+                problem: crate::error::ProgramProblem::Stripped { what },
+            },
+            false => {
+                Error::Counters("it is not instrumented; compile and link it with gcc --coverage".to_owned())
+            }
+        });
+    }
+    Ok(roots)
+}
+
+/// The size of all private writable mappings, an upper bound of what a zygote has for itself.
+fn writable_bytes(maps: &str) -> u64 {
+    let size = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let (start, end) = fields.next()?.split_once('-')?;
+        let is_writable = fields.next()?.starts_with("rw");
+        let address = |text| u64::from_str_radix(text, 16).ok();
+        is_writable.then_some(address(end)?.saturating_sub(address(start)?))
+    };
+    maps.lines().filter_map(size).sum()
+}
+
+fn same_file(one: &str, other: &Path) -> bool {
+    other.canonicalize().is_ok_and(|other| other == Path::new(one))
+}
+
+fn outcome(status: i32) -> Outcome {
+    let status: std::process::ExitStatus = ExitStatusExt::from_raw(status);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Outcome::Exited(code),
+        (None, Some(libc::SIGXCPU)) => Outcome::TimedOut,
+        (None, Some(libc::SIGXFSZ)) => Outcome::OutputLimit,
+        (None, signal) => Outcome::Signalled(signal.unwrap_or(0)),
+    }
+}
+
+/// What a run is given.
+struct Stage {
+    head: Request,
+    text: Vec<u8>,
+    channel: OwnedFd,
+    channel_end: OwnedFd,
+    stdin: File,
+    stdout: File,
+    stderr: File,
+    input: Option<File>,
+    begun: Option<Begun>,
+    early: Notes,
+}
+
+/// What a run hands over when it begins.
+struct Begun {
+    memory: Memory,
+    statm: File,
+}
+
+impl Stage {
+    fn new(request: &RunRequest) -> Result<Self> {
+        let limits = &request.limits;
+        let mut text = Vec::new();
+        if let Some(directory) = &request.directory {
+            text.extend_from_slice(directory.as_os_str().as_bytes());
+            text.push(0);
+        }
+        let directory_length = text.len() as u32;
+        for (name, value) in &request.environment {
+            for part in [name.as_os_str(), OsStr::new("="), value, OsStr::new("\0")] {
+                text.extend_from_slice(part.as_bytes());
+            }
+        }
+        let size = size_of::<Request>() + text.len();
+        if size > REQUEST_LIMIT {
+            return Err(Error::TooLarge { what: "the run's environment", size, limit: REQUEST_LIMIT });
+        }
+        let head = Request {
+            kind: REQUEST_RUN,
+            has_input: u32::from(request.input.is_some()),
+            cpu_s: limits.cpu_s,
+            file_bytes: limits.output_bytes,
+            // Memory is watched from outside; this stops what grows faster than that.
+            memory_bytes: limits.memory_bytes.saturating_mul(2),
+            processes: limits.processes,
+            directory_length,
+            addition_count: request.environment.len() as u32,
+            address: 0,
+        };
+        let (channel, channel_end) = packet::pair().during("make a socket")?;
+        Ok(Self {
+            head,
+            text,
+            channel,
+            channel_end,
+            stdin: sealed_file(&request.stdin)?,
+            stdout: output_file()?,
+            stderr: output_file()?,
+            input: request.input.as_deref().map(sealed_file).transpose()?,
+            begun: None,
+            early: Notes::default(),
+        })
+    }
+
+    /// Takes what the run hands over when it begins, if it has.
+    fn receive_begin(&mut self) {
+        if self.begun.is_none()
+            && let Ok(Received::Packet(mut packet)) =
+                packet::receive::<Note>(&self.channel, NOTE_LIMIT, Instant::now())
+        {
+            // Nothing comes before this but the news that preparing the run failed.
+            if packet.head.kind == NOTE_BEGIN && packet.fds.len() == 3 {
+                let mut file = || File::from(packet.fds.remove(0));
+                let (memory, pages, statm) = (file(), file(), file());
+                self.begun = Some(Begun { memory: Memory::new(memory, pages), statm });
+            } else {
+                self.early.take(packet);
+            }
+        }
+    }
+
+    /// The run's own memory in bytes; 0 if it has none (yet, or any more).
+    fn memory_bytes(&mut self) -> u64 {
+        self.receive_begin();
+        self.begun.as_ref().map_or(0, |begun| resident_bytes(&begun.statm))
+    }
+
+    /// What the run said, of which nothing is believed that it could have made up.
+    fn notes(&mut self) -> Result<Notes> {
+        self.receive_begin();
+        let mut notes = std::mem::take(&mut self.early);
+        notes.memory = self.begun.take().map(|begun| begun.memory);
+        for _ in 0..NOTES_LIMIT {
+            match packet::receive::<Note>(&self.channel, NOTE_LIMIT, Instant::now())
+                .during("read a run's notes")?
+            {
+                Received::Packet(packet) => notes.take(packet),
+                Received::Garbage => {}
+                Received::Nothing | Received::Closed => break,
+            }
+        }
+        Ok(notes)
+    }
+}
+
+/// Memory of a process that no file is behind, in bytes; 0 when it has ended.
+fn resident_bytes(statm: &File) -> u64 {
+    let mut text = [0; 128];
+    let length = statm.read_at(&mut text, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[..length]);
+    let mut fields = text.split_ascii_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
+    let (resident, shared) = (fields.nth(1).unwrap_or(0), fields.next().unwrap_or(0));
+    resident.saturating_sub(shared) * PAGE_BYTES
+}
+
+/// What a run said.
+#[derive(Default)]
+struct Notes {
+    memory: Option<Memory>,
+    files: BTreeMap<PathBuf, File>,
+    forked: bool,
+    failed: Option<i32>,
+}
+
+impl Notes {
+    fn take(&mut self, mut packet: Packet<Note>) {
+        let path = PathBuf::from(OsStr::from_bytes(&packet.text));
+        match packet.head.kind {
+            NOTE_FILE if packet.fds.len() == 1 => {
+                self.files.insert(path, packet.fds.remove(0).into());
+            }
+            NOTE_REMOVED => {
+                self.files.remove(&path);
+            }
+            NOTE_FORKED => self.forked = true,
+            NOTE_FAILED => self.failed = Some(packet.head.value.cast_signed()),
+            _ => {}
+        }
+    }
+
+    fn files(self, limit: u64) -> Result<Vec<OutputFile>> {
+        let file = |(path, file): (PathBuf, File)| Ok(OutputFile { path, bytes: contents(&file, limit)? });
+        self.files.into_iter().map(file).collect()
+    }
+}
+
+/// A file in memory that a run can read and nobody can change.
+fn sealed_file(bytes: &[u8]) -> Result<File> {
+    let fd = memfd_create("hearth", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
+    let mut file = fd.map(File::from).during("make a file in memory")?;
+    file.write_all(bytes).and_then(|()| file.rewind()).during("write to memory")?;
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(&file, seals).during("seal a file in memory")?;
+    Ok(file)
+}
+
+/// A file in memory that grows with what is written to it.
+fn output_file() -> Result<File> {
+    let fd = memfd_create("hearth", MemfdFlags::CLOEXEC).during("make a file in memory")?;
+    fcntl_setfl(&fd, OFlags::APPEND).during("make a file in memory")?;
+    Ok(File::from(fd))
+}
+
+/// What was written to a file, up to a limit. It is copied: a run may still change its size.
+fn contents(file: &File, limit: u64) -> Result<Vec<u8>> {
+    let size = file.metadata().during("look at an output")?.len().min(limit);
+    let mut bytes = vec![0; size as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], filled as u64).during("read an output")? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}

@@ -1,0 +1,165 @@
+//! The contract between the shim and the daemon: messages on two sockets, nothing else.
+//!
+//! The control socket joins the daemon and a zygote. The daemon sends one [`Config`], then [`Request`]s; the
+//! zygote answers with [`Event`]s. The channel joins the daemon and one run, which sends [`Note`]s; it may be
+//! written to by whatever the run executes, so the daemon trusts nothing that comes from it.
+//!
+//! Every message is one packet of a `SOCK_SEQPACKET` socket: a fixed head, and for some kinds text behind it.
+//! Shim and daemon are built together; [`VERSION`] is a check against a shim that was left over.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+use bytemuck::{Pod, Zeroable};
+
+/// Changes with anything in this file.
+pub const VERSION: u32 = 1;
+
+/// The environment variable that names the control socket's descriptor; [`INACTIVE`] makes the shim stay out
+/// of the way. The shim takes it, and what else Hearth added, out of the environment before `main`.
+pub const CONTROL_VARIABLE: &str = "HEARTH_CONTROL";
+/// As long as a descriptor's number, so that an inactive shim leaves the stack where an active one has it.
+pub const INACTIVE: &str = "off";
+/// The control socket's descriptor in a zygote.
+pub const CONTROL_FD: i32 = 200;
+/// The descriptor the shim itself is loaded from.
+pub const SHIM_FD: i32 = 201;
+/// Environment variables that are Hearth's, not the subject's.
+pub const OWN_VARIABLES: [&str; 3] = ["LD_PRELOAD", "LD_BIND_NOW", CONTROL_VARIABLE];
+
+/// The longest path, in bytes.
+pub const PATH_LIMIT: usize = 4096;
+/// The longest request, in bytes: its text is the working directory and the environment additions.
+pub const REQUEST_LIMIT: usize = 32 * 1024;
+/// The longest note, in bytes.
+pub const NOTE_LIMIT: usize = 8 + PATH_LIMIT;
+/// How many files a run may write.
+pub const FILE_LIMIT: usize = 64;
+/// How many notes a run can have cause to send.
+pub const NOTES_LIMIT: usize = FILE_LIMIT + 8;
+/// The descriptors of the shim in a run are this and above, out of the subject's way.
+pub const FIRST_OWN_FD: i32 = 700;
+
+/// What the daemon tells a zygote first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Config {
+    /// [`VERSION`].
+    pub version: u32,
+    /// `WARM_*`.
+    pub warm: u32,
+    /// Where to wait, for [`WARM_SYMBOL`]: the address in the program's file.
+    pub symbol: u64,
+    /// Length of the input path.
+    pub input_length: u32,
+    /// Nothing.
+    pub reserved: u32,
+    /// The input path, absolute and without `.` and `..`.
+    pub input: [u8; PATH_LIMIT],
+}
+
+/// Wait at the entry of `main`.
+pub const WARM_MAIN: u32 = 0;
+/// Wait before the input path is first opened.
+pub const WARM_INPUT: u32 = 1;
+/// Wait at the entry of a function.
+pub const WARM_SYMBOL: u32 = 2;
+
+/// What the daemon asks of a zygote. [`REQUEST_RUN`] comes with descriptors: channel, standard input, output
+/// and error, and the input's bytes if `has_input`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Request {
+    /// `REQUEST_*`.
+    pub kind: u32,
+    /// Is there an input?
+    pub has_input: u32,
+    /// Processor time the run may use, in seconds.
+    pub cpu_s: u64,
+    /// Bytes a file may grow to, standard output and error included.
+    pub file_bytes: u64,
+    /// Address space the run may have beyond what the zygote has.
+    pub memory_bytes: u64,
+    /// Processes the user may have; 0 for no limit of this kind.
+    pub processes: u64,
+    /// Length of the working directory's path; the text begins with it.
+    pub directory_length: u32,
+    /// How many environment additions follow it, each `NAME=value` with a NUL behind it.
+    pub addition_count: u32,
+    /// For [`REQUEST_MARK`].
+    pub address: u64,
+}
+
+/// Fork a run.
+pub const REQUEST_RUN: u32 = 1;
+/// Kill the run.
+pub const REQUEST_KILL: u32 = 2;
+/// Kill everything that is left of the run, its keeper included.
+pub const REQUEST_CLEAR: u32 = 3;
+/// Set the lowest bit of the byte at `address`: gcov's mark that the counters have been written.
+pub const REQUEST_MARK: u32 = 4;
+
+/// What a zygote tells the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Event {
+    /// `EVENT_*`.
+    pub kind: u32,
+    /// What a kind says: a wait status, an error number, a count.
+    pub value: i32,
+    /// When, in nanoseconds of the monotonic clock.
+    pub time_ns: u64,
+    /// Processor time of a run that ended, in microseconds: its own and the kernel's for it.
+    pub user_us: u64,
+    /// See `user_us`.
+    pub system_us: u64,
+    /// Page faults of a run that ended.
+    pub faults: u64,
+    /// The largest memory of a run that ended, in KiB.
+    pub peak_kib: u64,
+    /// When the request came in, for [`EVENT_FORKED`].
+    pub asked_ns: u64,
+}
+
+/// At the warm point. Comes with the zygote's memory, its page map and the list of what is mapped.
+pub const EVENT_WARM: u32 = 1;
+/// `value` threads are running at the warm point, and a fork would leave out all but one.
+pub const EVENT_THREADS: u32 = 2;
+/// The run was forked.
+pub const EVENT_FORKED: u32 = 3;
+/// The run could not be forked: error number `value`.
+pub const EVENT_NOT_FORKED: u32 = 4;
+/// The run ended with wait status `value`.
+pub const EVENT_ENDED: u32 = 5;
+/// Nothing of the run is left; `value` other processes had to be killed.
+pub const EVENT_CLEARED: u32 = 6;
+/// The warm point could not be prepared: error number `value`.
+pub const EVENT_NO_HOOK: u32 = 7;
+/// `main` returned or the process exits, and the warm point was not reached.
+pub const EVENT_MISSED: u32 = 8;
+
+/// What a run tells the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Note {
+    /// `NOTE_*`.
+    pub kind: u32,
+    /// What a kind says.
+    pub value: u32,
+}
+
+/// The run is about to begin. Comes with its memory and page map.
+pub const NOTE_BEGIN: u32 = 1;
+/// A file is written. Comes with it; its path follows.
+pub const NOTE_FILE: u32 = 2;
+/// A file was removed. Its path follows.
+pub const NOTE_REMOVED: u32 = 3;
+/// The run made another process of itself, whose counters are its own.
+pub const NOTE_FORKED: u32 = 4;
+/// A step before the run failed: error number `value`.
+pub const NOTE_FAILED: u32 = 5;
+
+const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
+const _: () = assert!(size_of::<Request>() == 56);
+const _: () = assert!(size_of::<Event>() == 56);
+const _: () = assert!(size_of::<Note>() == 8);

@@ -1,0 +1,264 @@
+//! The files of a run: its input, substituted, and whatever it writes, kept in memory.
+//!
+//! A file is known by its absolute path. The first time a path is opened for writing it gets a file in
+//! memory, with the contents of the real one if there is one; the daemon is handed a descriptor of it at once,
+//! so nothing is lost however the run ends. A removed file is remembered as such.
+
+use crate::path::{Path, descriptor_path};
+use crate::sys::{self, Result};
+use crate::{message, server, start};
+use hearth_shim_abi::{FILE_LIMIT, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, Note, WARM_INPUT};
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+/// What a path stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The real file system.
+    Real,
+    /// A file in memory, by descriptor.
+    Memory(c_int),
+    /// Nothing: it was removed.
+    Removed,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    path: Path,
+    target: Target,
+}
+
+/// The files written or removed so far.
+struct Table {
+    locked: AtomicBool,
+    entries: UnsafeCell<[Entry; FILE_LIMIT]>,
+    count: UnsafeCell<usize>,
+}
+
+// SAFETY: entries and count are used with the lock held only.
+unsafe impl Sync for Table {}
+
+static TABLE: Table = Table {
+    locked: AtomicBool::new(false),
+    entries: UnsafeCell::new([Entry { path: Path::EMPTY, target: Target::Real }; FILE_LIMIT]),
+    count: UnsafeCell::new(0),
+};
+
+/// The socket for notes; -1 outside of a run.
+static CHANNEL: AtomicI32 = AtomicI32::new(-1);
+/// The input's bytes; -1 if there are none.
+static INPUT: AtomicI32 = AtomicI32::new(-1);
+/// For names of temporary files.
+static TEMPORARY: AtomicI32 = AtomicI32::new(0);
+
+/// Keeps files in memory from now on.
+pub fn begin(channel: c_int, input: c_int) {
+    CHANNEL.store(channel, Ordering::Relaxed);
+    INPUT.store(input, Ordering::Relaxed);
+}
+
+/// Are files kept in memory?
+pub fn is_active() -> bool {
+    CHANNEL.load(Ordering::Relaxed) >= 0
+}
+
+/// Waits for runs if a path that is about to be opened is the input, and that is the warm point.
+pub fn before_open(path: &Path) {
+    if !server::is_warm()
+        && let Some(config) = start::config()
+        && config.warm == WARM_INPUT
+        && is_input(path)
+    {
+        server::serve();
+    }
+}
+
+fn is_input(path: &Path) -> bool {
+    start::config().is_some_and(|config| {
+        config.input_length > 0 && path.as_bytes() == &config.input[..config.input_length as usize]
+    })
+}
+
+/// Tells the daemon that the run has made another process of itself.
+pub fn note_fork() {
+    note(NOTE_FORKED, &[], &[]);
+}
+
+fn note(kind: u32, text: &[u8], fds: &[c_int]) {
+    // A run that closed the channel, or filled it, goes without.
+    let _ = message::send(CHANNEL.load(Ordering::Relaxed), &Note { kind, value: 0 }, text, fds);
+}
+
+/// What a path stands for.
+pub fn find(path: &Path) -> Target {
+    let known = with_table(|entries, count| {
+        entries[..*count]
+            .iter()
+            .find(|entry| entry.path.as_bytes() == path.as_bytes())
+            .map(|entry| entry.target)
+    });
+    let input = INPUT.load(Ordering::Relaxed);
+    match known {
+        Some(target) => target,
+        None if input >= 0 && is_input(path) => Target::Memory(input),
+        None => Target::Real,
+    }
+}
+
+/// Opens a path that is not to be left to the kernel; `None` if it is.
+pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
+    let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
+    if flags & libc::O_TMPFILE == libc::O_TMPFILE {
+        return Some(sys::memory_file());
+    }
+    match find(path) {
+        Target::Memory(fd) if fd == INPUT.load(Ordering::Relaxed) && writes => {
+            Some(copy_and_open(path, flags, mode))
+        }
+        Target::Memory(_) if flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL => {
+            Some(Err(libc::EEXIST))
+        }
+        Target::Memory(_) if flags & libc::O_DIRECTORY != 0 => Some(Err(libc::ENOTDIR)),
+        Target::Memory(fd) => Some(reopen(fd, flags)),
+        Target::Removed if flags & libc::O_CREAT == 0 => Some(Err(libc::ENOENT)),
+        Target::Removed => Some(create(path, mode).and_then(|fd| reopen(fd, flags))),
+        Target::Real if !writes => None,
+        Target::Real => match sys::mode_of(path.terminated()).map(|mode| mode & libc::S_IFMT) {
+            // Devices, pipes and sockets are no files; writing to a directory is an error the kernel knows.
+            Ok(kind) if kind != libc::S_IFREG => None,
+            Ok(_) if flags & (libc::O_CREAT | libc::O_EXCL) == libc::O_CREAT | libc::O_EXCL => {
+                Some(Err(libc::EEXIST))
+            }
+            Ok(_) => Some(copy_and_open(path, flags, mode)),
+            Err(_) if flags & libc::O_CREAT == 0 => Some(Err(libc::ENOENT)),
+            Err(_) => match sys::mode_of(path.parent().terminated()) {
+                Ok(_) => Some(create(path, mode).and_then(|fd| reopen(fd, flags))),
+                Err(error) => Some(Err(error)),
+            },
+        },
+    }
+}
+
+/// Opens a file in memory that begins as a copy of the real one, or of the input.
+fn copy_and_open(path: &Path, flags: c_int, mode: u32) -> Result<c_int> {
+    let from = match find(path) {
+        Target::Memory(input) => reopen(input, libc::O_RDONLY)?,
+        _ => sys::open_at(libc::AT_FDCWD, path.terminated(), libc::O_RDONLY | libc::O_CLOEXEC, 0)?,
+    };
+    let created = create(path, mode | 0o600);
+    if let Ok(fd) = created
+        && flags & libc::O_TRUNC == 0
+    {
+        sys::copy(from, fd)?;
+    }
+    sys::close(from);
+    created.and_then(|fd| reopen(fd, flags))
+}
+
+/// Opens a temporary file with a name of its own, written over the last six characters before `suffix`.
+pub fn open_temporary(name: &mut [u8], suffix: usize, flags: c_int) -> Result<c_int> {
+    let end = name.len().checked_sub(suffix).ok_or(libc::EINVAL)?;
+    let place = end.checked_sub(6).ok_or(libc::EINVAL)?;
+    if &name[place..end] != b"XXXXXX" {
+        return Err(libc::EINVAL);
+    }
+    let mut number = TEMPORARY.fetch_add(1, Ordering::Relaxed).unsigned_abs();
+    for digit in name[place..end].iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    let mut terminated = [0_u8; hearth_shim_abi::PATH_LIMIT];
+    terminated.get_mut(..name.len()).ok_or(libc::ENAMETOOLONG)?.copy_from_slice(name);
+    // SAFETY: the path fits with at least one NUL behind it, as names are shorter than the limit.
+    let path = unsafe { Path::resolve(libc::AT_FDCWD, terminated.as_ptr().cast()) }?;
+    let flags = flags | libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    open(&path, flags, 0o600).unwrap_or(Err(libc::EEXIST))
+}
+
+/// A new, empty file in memory at a path.
+fn create(path: &Path, mode: u32) -> Result<c_int> {
+    let fd = sys::memory_file().and_then(sys::move_up)?;
+    let _ = sys::change_mode(fd, mode & 0o777 & !sys::creation_mask());
+    if let Err(error) = set(path, Target::Memory(fd)) {
+        sys::close(fd);
+        return Err(error);
+    }
+    note(NOTE_FILE, path.as_bytes(), &[fd]);
+    Ok(fd)
+}
+
+/// Opens a file in memory anew, with a position of its own.
+fn reopen(fd: c_int, flags: c_int) -> Result<c_int> {
+    let flags = flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
+    sys::open_at(libc::AT_FDCWD, &descriptor_path(fd), flags, 0)
+}
+
+/// Removes a file; `None` if that is to be left to the kernel.
+pub fn remove(path: &Path) -> Option<Result<()>> {
+    match find(path) {
+        Target::Removed => Some(Err(libc::ENOENT)),
+        Target::Memory(_) => Some(forget(path)),
+        Target::Real => match sys::mode_of(path.terminated()).map(|mode| mode & libc::S_IFMT) {
+            Ok(libc::S_IFREG) => Some(forget(path)),
+            _ => None,
+        },
+    }
+}
+
+fn forget(path: &Path) -> Result<()> {
+    set(path, Target::Removed)?;
+    note(NOTE_REMOVED, path.as_bytes(), &[]);
+    Ok(())
+}
+
+/// Renames a file; `None` if that is to be left to the kernel.
+pub fn rename(from: &Path, to: &Path) -> Option<Result<()>> {
+    let fd = match find(from) {
+        Target::Removed => return Some(Err(libc::ENOENT)),
+        Target::Memory(fd) => fd,
+        Target::Real => match sys::mode_of(from.terminated()).map(|mode| mode & libc::S_IFMT) {
+            Ok(libc::S_IFREG) => match copy_and_open(from, libc::O_RDONLY, 0o644) {
+                Ok(opened) => {
+                    sys::close(opened);
+                    match find(from) {
+                        Target::Memory(fd) => fd,
+                        _ => return Some(Err(libc::EIO)),
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            },
+            _ => return None,
+        },
+    };
+    let renamed = set(to, Target::Memory(fd)).and_then(|()| forget(from));
+    note(NOTE_FILE, to.as_bytes(), &[fd]);
+    Some(renamed)
+}
+
+fn set(path: &Path, target: Target) -> Result<()> {
+    with_table(|entries, count| {
+        let known = entries[..*count].iter_mut().find(|entry| entry.path.as_bytes() == path.as_bytes());
+        match known {
+            Some(entry) => entry.target = target,
+            None => {
+                *entries.get_mut(*count).ok_or(libc::ENFILE)? = Entry { path: *path, target };
+                *count += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn with_table<T>(body: impl FnOnce(&mut [Entry; FILE_LIMIT], &mut usize) -> T) -> T {
+    while TABLE.locked.swap(true, Ordering::Acquire) {
+        std::hint::spin_loop();
+    }
+    // SAFETY: the lock is held, and `body` cannot reach the table another way.
+    let entries = unsafe { &mut *TABLE.entries.get() };
+    // SAFETY: as above.
+    let count = unsafe { &mut *TABLE.count.get() };
+    let result = body(entries, count);
+    TABLE.locked.store(false, Ordering::Release);
+    result
+}

@@ -1,0 +1,540 @@
+//! The C library's functions that take a path, and `fork`.
+//!
+//! Each asks `files` first, in a run, and else does what the C library's own does. All are the subject's to
+//! call at any time, from any thread and from constructors before the shim has started.
+
+use crate::files::{self, Target};
+use crate::path::Path;
+use crate::server;
+use crate::sys::{self, Result};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A function of the C library that one of these stands in for.
+struct Real {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Real {
+    const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicUsize::new(0) }
+    }
+
+    fn address(&self) -> usize {
+        if self.address.load(Ordering::Relaxed) == 0 {
+            // SAFETY: the name is terminated.
+            let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+            self.address.store(found as usize, Ordering::Relaxed);
+        }
+        self.address.load(Ordering::Relaxed)
+    }
+}
+
+static FOPEN: Real = Real::new(c"fopen");
+static FREOPEN: Real = Real::new(c"freopen");
+static TMPFILE: Real = Real::new(c"tmpfile");
+static FORK: Real = Real::new(c"fork");
+static MKOSTEMPS: Real = Real::new(c"mkostemps");
+
+/// Finds the functions before the warm point: looking them up may allocate.
+pub fn resolve() {
+    for real in [&FOPEN, &FREOPEN, &TMPFILE, &FORK, &MKOSTEMPS] {
+        real.address();
+    }
+}
+
+/// Calls a function of the C library.
+macro_rules! real {
+    ($real:expr, fn($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
+        // SAFETY: the C library's function of this name has this type.
+        let function = unsafe {
+            std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>($real.address())
+        };
+        // SAFETY: the arguments are the caller's own.
+        unsafe { function($($argument),*) }
+    }};
+}
+
+/// Returns as the C library does: -1 and `errno` for an error.
+fn conclude(result: Result<c_int>) -> c_int {
+    result.unwrap_or_else(|error| {
+        set_errno(error);
+        -1
+    })
+}
+
+fn set_errno(error: c_int) {
+    // SAFETY: the C library's errno is always writable.
+    unsafe { *libc::__errno_location() = error };
+}
+
+/// Does this process have files of its own, or is the opening of a file its warm point?
+fn concerns_us() -> bool {
+    files::is_active() || (crate::start::config().is_some() && !server::is_warm())
+}
+
+/// Opens a file as `openat` would.
+unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> Result<c_int> {
+    // SAFETY: the caller hands over what it was called with.
+    if concerns_us()
+        && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
+    {
+        files::before_open(&resolved);
+        if files::is_active()
+            && let Some(opened) = files::open(&resolved, flags, mode)
+        {
+            return opened;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { sys::open_raw(directory, path, flags, mode) }
+}
+
+macro_rules! open_functions {
+    ($($name:ident, $name_at:ident: $extra:expr;)*) => {$(
+        /// Opens a file. The mode is there only if the flags say so; an argument too many is harmless.
+        ///
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(path: *const c_char, flags: c_int, mode: u32) -> c_int {
+            // SAFETY: the arguments are the caller's own.
+            conclude(unsafe { open_at(libc::AT_FDCWD, path, flags | $extra, mode) })
+        }
+
+        /// Opens a file, as above.
+        ///
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name_at(
+            directory: c_int, path: *const c_char, flags: c_int, mode: u32,
+        ) -> c_int {
+            // SAFETY: the arguments are the caller's own.
+            conclude(unsafe { open_at(directory, path, flags | $extra, mode) })
+        }
+    )*};
+}
+
+open_functions!(
+    open, openat: 0;
+    open64, openat64: libc::O_LARGEFILE;
+    __open_2, __openat_2: 0;
+    __open64_2, __openat64_2: libc::O_LARGEFILE;
+);
+
+/// Creates a file.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn creat(path: *const c_char, mode: u32) -> c_int {
+    let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+    // SAFETY: the arguments are the caller's own.
+    conclude(unsafe { open_at(libc::AT_FDCWD, path, flags, mode) })
+}
+
+/// Creates a file.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn creat64(path: *const c_char, mode: u32) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { creat(path, mode) }
+}
+
+/// What the mode of `fopen` means for `open`.
+fn flags_of(mode: &[u8]) -> Option<c_int> {
+    let plus = mode.contains(&b'+');
+    let access = |plain| if plus { libc::O_RDWR } else { plain };
+    let flags = match mode.first()? {
+        b'r' => access(libc::O_RDONLY),
+        b'w' => access(libc::O_WRONLY) | libc::O_CREAT | libc::O_TRUNC,
+        b'a' => access(libc::O_WRONLY) | libc::O_CREAT | libc::O_APPEND,
+        _ => return None,
+    };
+    let exclusive = if mode.contains(&b'x') { libc::O_EXCL } else { 0 };
+    let close = if mode.contains(&b'e') { libc::O_CLOEXEC } else { 0 };
+    Some(flags | exclusive | close)
+}
+
+/// Opens a stream on a file in memory; `None` if the C library is to open it.
+unsafe fn open_stream(path: *const c_char, mode: *const c_char) -> Option<*mut libc::FILE> {
+    if !concerns_us() || mode.is_null() {
+        return None;
+    }
+    // SAFETY: the caller hands over C strings.
+    let resolved = unsafe { Path::resolve(libc::AT_FDCWD, path) }.ok()?;
+    // SAFETY: as above.
+    let flags = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())?;
+    files::before_open(&resolved);
+    if !files::is_active() {
+        return None;
+    }
+    match files::open(&resolved, flags, 0o666)? {
+        // SAFETY: the descriptor is open, and the mode a C string.
+        Ok(fd) => Some(unsafe { libc::fdopen(fd, mode) }),
+        Err(error) => {
+            set_errno(error);
+            Some(std::ptr::null_mut())
+        }
+    }
+}
+
+/// Opens a stream.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
+    // SAFETY: the arguments are the caller's own.
+    match unsafe { open_stream(path, mode) } {
+        Some(stream) => stream,
+        None => real!(FOPEN, fn(*const c_char, *const c_char) -> *mut libc::FILE, path, mode),
+    }
+}
+
+/// Opens a stream.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
+    // SAFETY: the arguments are the caller's own. On x86-64 the two functions are the same.
+    unsafe { fopen(path, mode) }
+}
+
+/// Opens a stream in place of another.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freopen(
+    path: *const c_char,
+    mode: *const c_char,
+    stream: *mut libc::FILE,
+) -> *mut libc::FILE {
+    let mut own = crate::path::descriptor_path(0);
+    let mut target = path;
+    let mut opened = -1;
+    // SAFETY: the caller hands over C strings, or null for the same file again.
+    if files::is_active() && !path.is_null() && !mode.is_null()
+        && let Ok(resolved) = unsafe { Path::resolve(libc::AT_FDCWD, path) }
+        // SAFETY: as above.
+        && let Some(flags) = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())
+        && let Some(Ok(fd)) = files::open(&resolved, flags, 0o666)
+    {
+        // The C library opens the file in memory by its descriptor's path.
+        own = crate::path::descriptor_path(fd);
+        target = own.as_ptr().cast();
+        opened = fd;
+    }
+    let result = real!(
+        FREOPEN,
+        fn(*const c_char, *const c_char, *mut libc::FILE) -> *mut libc::FILE,
+        target,
+        mode,
+        stream
+    );
+    let _ = own;
+    if opened >= 0 {
+        sys::close(opened);
+    }
+    result
+}
+
+/// Opens a stream in place of another.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn freopen64(
+    path: *const c_char,
+    mode: *const c_char,
+    stream: *mut libc::FILE,
+) -> *mut libc::FILE {
+    // SAFETY: the arguments are the caller's own. On x86-64 the two functions are the same.
+    unsafe { freopen(path, mode, stream) }
+}
+
+/// Opens a stream on a file without a name.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tmpfile() -> *mut libc::FILE {
+    if !files::is_active() {
+        return real!(TMPFILE, fn() -> *mut libc::FILE,);
+    }
+    match sys::memory_file() {
+        // SAFETY: the descriptor is open and the mode terminated.
+        Ok(fd) => unsafe { libc::fdopen(fd, c"w+".as_ptr()) },
+        Err(error) => {
+            set_errno(error);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+unsafe fn make_temporary(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
+    if !files::is_active() {
+        return real!(MKOSTEMPS, fn(*mut c_char, c_int, c_int) -> c_int, template, suffix, flags);
+    }
+    // SAFETY: the caller hands over a C string that may be written to.
+    let length = unsafe { CStr::from_ptr(template) }.count_bytes();
+    // SAFETY: as above.
+    let name = unsafe { std::slice::from_raw_parts_mut(template.cast::<u8>(), length) };
+    conclude(files::open_temporary(name, suffix.max(0) as usize, flags))
+}
+
+macro_rules! temporary_functions {
+    ($($name:ident($($argument:ident),*) = ($suffix:expr, $flags:expr)),*) => {$(
+        /// Makes a temporary file.
+        ///
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(template: *mut c_char, $($argument: c_int),*) -> c_int {
+            // SAFETY: the arguments are the caller's own.
+            unsafe { make_temporary(template, $suffix, $flags) }
+        }
+    )*};
+}
+
+temporary_functions!(
+    mkstemp() = (0, 0),
+    mkstemp64() = (0, 0),
+    mkostemp(flags) = (0, flags),
+    mkostemp64(flags) = (0, flags),
+    mkstemps(suffix) = (suffix, 0),
+    mkstemps64(suffix) = (suffix, 0),
+    mkostemps(suffix, flags) = (suffix, flags),
+    mkostemps64(suffix, flags) = (suffix, flags)
+);
+
+/// What a path stands for in a run.
+unsafe fn target(directory: c_int, path: *const c_char) -> Target {
+    if !files::is_active() {
+        return Target::Real;
+    }
+    // SAFETY: the caller hands over what it was called with.
+    unsafe { Path::resolve(directory, path) }.map_or(Target::Real, |path| files::find(&path))
+}
+
+/// Describes a file as `fstatat` would.
+unsafe fn describe(directory: c_int, path: *const c_char, record: *mut c_void, flags: c_int) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    let result = match unsafe { target(directory, path) } {
+        Target::Removed => Err(libc::ENOENT),
+        // SAFETY: the caller's record has room for what the kernel writes.
+        Target::Memory(fd) => unsafe {
+            sys::call(libc::SYS_fstat, [fd as usize, record as usize, 0, 0, 0, 0])
+        },
+        Target::Real => {
+            let arguments = [directory as usize, path as usize, record as usize, flags as usize, 0, 0];
+            // SAFETY: as above.
+            unsafe { sys::call(libc::SYS_newfstatat, arguments) }
+        }
+    };
+    conclude(result.map(|_| 0))
+}
+
+macro_rules! stat_functions {
+    ($($name:ident($($before:ident: $type:ty),*) = $flags:expr),*) => {$(
+        /// Describes a file.
+        ///
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($before: $type,)* path: *const c_char, record: *mut c_void) -> c_int {
+            $(let _ = $before;)*
+            // SAFETY: the arguments are the caller's own.
+            unsafe { describe(libc::AT_FDCWD, path, record, $flags) }
+        }
+    )*};
+}
+
+stat_functions!(
+    stat() = 0, stat64() = 0, lstat() = libc::AT_SYMLINK_NOFOLLOW, lstat64() = libc::AT_SYMLINK_NOFOLLOW,
+    __xstat(version: c_int) = 0, __xstat64(version: c_int) = 0,
+    __lxstat(version: c_int) = libc::AT_SYMLINK_NOFOLLOW, __lxstat64(version: c_int) = libc::AT_SYMLINK_NOFOLLOW
+);
+
+/// Describes a file.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fstatat(
+    directory: c_int,
+    path: *const c_char,
+    record: *mut c_void,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { describe(directory, path, record, flags) }
+}
+
+/// Describes a file.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fstatat64(
+    directory: c_int,
+    path: *const c_char,
+    record: *mut c_void,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { describe(directory, path, record, flags) }
+}
+
+/// Says whether a file may be used.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn access(path: *const c_char, mode: c_int) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { faccessat(libc::AT_FDCWD, path, mode, 0) }
+}
+
+/// Says whether a file may be used.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn faccessat(
+    directory: c_int,
+    path: *const c_char,
+    mode: c_int,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    let result = match unsafe { target(directory, path) } {
+        Target::Removed => Err(libc::ENOENT),
+        Target::Memory(_) if mode & libc::X_OK != 0 => Err(libc::EACCES),
+        Target::Memory(_) => Ok(0),
+        Target::Real => {
+            // A run may write where it likes, as its files are in memory; the kernel would refuse.
+            let mode = if files::is_active() { mode & !libc::W_OK } else { mode };
+            let arguments = [directory as usize, path as usize, mode as usize, flags as usize, 0, 0];
+            // SAFETY: the path is the caller's; a bad one gives an error.
+            unsafe { sys::call(libc::SYS_faccessat, arguments) }
+        }
+    };
+    conclude(result.map(|_| 0))
+}
+
+/// Removes a file, or a directory with `AT_REMOVEDIR`.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: c_int) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    if files::is_active()
+        && flags == 0
+        && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
+        && let Some(removed) = files::remove(&resolved)
+    {
+        return conclude(removed.map(|()| 0));
+    }
+    let arguments = [directory as usize, path as usize, flags as usize, 0, 0, 0];
+    // SAFETY: the path is the caller's; a bad one gives an error.
+    conclude(unsafe { sys::call(libc::SYS_unlinkat, arguments) }.map(|_| 0))
+}
+
+/// Removes a file.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { unlinkat(libc::AT_FDCWD, path, 0) }
+}
+
+/// Removes a file or a directory.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn remove(path: *const c_char) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    let code = unsafe { unlinkat(libc::AT_FDCWD, path, 0) };
+    // SAFETY: the C library's errno is always readable.
+    if code == 0 || unsafe { *libc::__errno_location() } != libc::EISDIR {
+        return code;
+    }
+    // SAFETY: as above.
+    unsafe { unlinkat(libc::AT_FDCWD, path, libc::AT_REMOVEDIR) }
+}
+
+/// Renames a file.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn renameat(
+    from_directory: c_int,
+    from: *const c_char,
+    to_directory: c_int,
+    to: *const c_char,
+) -> c_int {
+    if files::is_active()
+        // SAFETY: the arguments are the caller's own.
+        && let Ok(old) = unsafe { Path::resolve(from_directory, from) }
+        // SAFETY: as above.
+        && let Ok(new) = unsafe { Path::resolve(to_directory, to) }
+        && let Some(renamed) = files::rename(&old, &new)
+    {
+        return conclude(renamed.map(|()| 0));
+    }
+    let arguments = [from_directory as usize, from as usize, to_directory as usize, to as usize, 0, 0];
+    // SAFETY: the paths are the caller's; bad ones give an error.
+    conclude(unsafe { sys::call(libc::SYS_renameat, arguments) }.map(|_| 0))
+}
+
+/// Renames a file.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { renameat(libc::AT_FDCWD, from, libc::AT_FDCWD, to) }
+}
+
+/// Changes a file's permissions.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chmod(path: *const c_char, mode: u32) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    let result = match unsafe { target(libc::AT_FDCWD, path) } {
+        Target::Removed => Err(libc::ENOENT),
+        Target::Memory(fd) => sys::change_mode(fd, mode).map(|()| 0),
+        Target::Real => {
+            // SAFETY: the path is the caller's; a bad one gives an error.
+            unsafe { sys::call(libc::SYS_chmod, [path as usize, mode as usize, 0, 0, 0, 0]) }.map(|_| 0)
+        }
+    };
+    conclude(result)
+}
+
+/// Forks, and says so: the counters of the new process are not the run's.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fork() -> c_int {
+    if files::is_active() {
+        files::note_fork();
+    }
+    real!(FORK, fn() -> c_int,)
+}

@@ -1,0 +1,168 @@
+//! The beginning of a run: its keeper, descriptors, limits, directory and environment.
+//!
+//! The keeper is a process that shares the run's memory and does nothing: it sleeps in the kernel and never
+//! returns. However the run ends, its memory stays until the keeper is killed, and the daemon reads it.
+
+use crate::{files, message, start, sys};
+use hearth_shim_abi::{NOTE_BEGIN, NOTE_FAILED, Note, Request};
+use std::arch::asm;
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr;
+
+/// The most variables a run's environment can have.
+pub const ENVIRONMENT_LIMIT: usize = 4096;
+/// The kernel counts the size of a page like this on x86-64.
+const PAGE_BYTES: u64 = 4096;
+
+struct Environment(UnsafeCell<[*mut c_char; ENVIRONMENT_LIMIT + 1]>);
+
+// SAFETY: written once, when a run begins and has one thread.
+unsafe impl Sync for Environment {}
+
+static ENVIRONMENT: Environment = Environment(UnsafeCell::new([ptr::null_mut(); ENVIRONMENT_LIMIT + 1]));
+
+/// The descriptors that come with a request.
+pub struct Descriptors;
+
+impl Descriptors {
+    /// Channel, standard input, output and error, input.
+    pub const COUNT: usize = 5;
+}
+
+/// Makes a forked process a run.
+pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descriptors::COUNT]) {
+    let [channel, stdin, stdout, stderr, input] = *fds;
+    // The daemon opens nothing of the run's itself, but a user other than root needs this to open it here.
+    let _ = sys::set_property(libc::PR_SET_DUMPABLE, 1);
+    let Ok(channel) = sys::move_up(channel) else { sys::exit(libc::EXIT_FAILURE) };
+    let prepared = keep()
+        .and_then(|()| announce(channel))
+        .and_then(|()| standard_streams([stdin, stdout, stderr]))
+        .and_then(|()| if input >= 0 { sys::move_up(input) } else { Ok(-1) })
+        .and_then(|input| {
+            files::begin(channel, input);
+            limit(request)
+        })
+        .and_then(|()| surround(request, text));
+    if let Err(error) = prepared {
+        let note = Note { kind: NOTE_FAILED, value: error.cast_unsigned() };
+        let _ = message::send(channel, &note, &[], &[]);
+        sys::exit(libc::EXIT_FAILURE);
+    }
+}
+
+/// Starts the keeper. It has the zygote as parent and shares nothing with the run but its memory.
+fn keep() -> sys::Result<()> {
+    let result: isize;
+    let flags = libc::CLONE_VM | libc::CLONE_PARENT | libc::SIGCHLD;
+    // SAFETY: the new process uses no memory at all, not even the stack: with all signals blocked it stays in
+    // this loop of two instructions, in which the kernel lets it sleep.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 3f",
+            "2:",
+            "mov eax, {pause}",
+            "syscall",
+            "jmp 2b",
+            "3:",
+            pause = const libc::SYS_pause,
+            inlateout("rax") libc::SYS_clone as isize => result,
+            in("rdi") flags as usize, in("rsi") 0, in("rdx") 0, in("r10") 0, in("r8") 0,
+            lateout("rcx") _, lateout("r11") _,
+        );
+    }
+    if result < 0 { Err(-result as c_int) } else { Ok(()) }
+}
+
+/// Hands the run's memory to the daemon, in a group of processes of its own.
+fn announce(channel: c_int) -> sys::Result<()> {
+    sys::new_session();
+    let mut fds = [-1; 3];
+    let paths: [&[u8]; 3] = [b"/proc/self/mem\0", b"/proc/self/pagemap\0", b"/proc/self/statm\0"];
+    for (fd, path) in fds.iter_mut().zip(paths) {
+        *fd = sys::open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0)?;
+    }
+    let sent = message::send(channel, &Note { kind: NOTE_BEGIN, value: 0 }, &[], &fds);
+    fds.into_iter().for_each(sys::close);
+    sent
+}
+
+fn standard_streams(fds: [c_int; 3]) -> sys::Result<()> {
+    // Moved up first: a descriptor may have one of the numbers that are about to be replaced.
+    let mut moved = [-1; 3];
+    for (to, from) in moved.iter_mut().zip(fds) {
+        *to = sys::move_up(from)?;
+    }
+    for (number, fd) in moved.into_iter().enumerate() {
+        sys::move_to(fd, number as c_int)?;
+    }
+    Ok(())
+}
+
+fn limit(request: &Request) -> sys::Result<()> {
+    let mut statm = [0_u8; 64];
+    let fd = sys::open_at(libc::AT_FDCWD, b"/proc/self/statm\0", libc::O_RDONLY | libc::O_CLOEXEC, 0)?;
+    let length = sys::read(fd, &mut statm)?;
+    sys::close(fd);
+    let digits = statm[..length].iter().take_while(|byte| byte.is_ascii_digit());
+    let present = digits.fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0')) * PAGE_BYTES;
+    sys::set_limit(libc::RLIMIT_AS, present.saturating_add(request.memory_bytes))?;
+    sys::set_limit(libc::RLIMIT_CPU, request.cpu_s)?;
+    sys::set_limit(libc::RLIMIT_FSIZE, request.file_bytes)?;
+    sys::set_limit(libc::RLIMIT_CORE, 0)?;
+    if request.processes > 0 {
+        sys::set_limit(libc::RLIMIT_NPROC, request.processes)?;
+    }
+    Ok(())
+}
+
+/// Sets the working directory and the environment.
+fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
+    let directory_end = request.directory_length as usize;
+    let (directory, additions) = text.split_at_mut_checked(directory_end).ok_or(libc::EINVAL)?;
+    if !directory.is_empty() {
+        sys::change_directory(directory)?;
+    }
+    if request.addition_count == 0 {
+        return Ok(());
+    }
+    // SAFETY: a run that begins has one thread, and nothing else refers to the list.
+    let list = unsafe { &mut *ENVIRONMENT.0.get() };
+    let mut count = 0;
+    for addition in additions.split_inclusive_mut(|&byte| byte == 0).take(request.addition_count as usize) {
+        *list.get_mut(count).ok_or(libc::E2BIG)? = addition.as_mut_ptr().cast();
+        count += 1;
+    }
+    let added = count;
+    let mut next = start::environment();
+    loop {
+        // SAFETY: the list ends with a null pointer, at which the loop ends.
+        let variable = unsafe { *next };
+        if variable.is_null() {
+            break;
+        }
+        let replaced = list[..added].iter().any(|&addition| has_same_name(addition, variable));
+        if !replaced {
+            *list.get_mut(count).filter(|_| count < ENVIRONMENT_LIMIT).ok_or(libc::E2BIG)? = variable;
+            count += 1;
+        }
+        // SAFETY: the entry was not the last.
+        next = unsafe { next.add(1) };
+    }
+    list[count] = ptr::null_mut();
+    // SAFETY: the list is static and ends with a null pointer.
+    unsafe { start::set_environment(list.as_mut_ptr()) };
+    Ok(())
+}
+
+fn has_same_name(one: *const c_char, other: *const c_char) -> bool {
+    let name = |variable: *const c_char| {
+        // SAFETY: both are C strings: one of the request's additions, and one of the environment.
+        let text = unsafe { CStr::from_ptr(variable) }.to_bytes();
+        text.split(|&byte| byte == b'=').next()
+    };
+    name(one) == name(other)
+}

@@ -1,0 +1,255 @@
+//! System calls, made directly: they touch no `errno`, take no lock and allocate nothing.
+//!
+//! Results are the kernel's: a number, or the error number.
+
+use std::arch::asm;
+use std::ffi::{c_char, c_int};
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("the shim is written for Linux on x86-64");
+
+/// An error number or a result.
+pub type Result<T> = core::result::Result<T, c_int>;
+
+/// Makes a system call.
+///
+/// # Safety
+/// The arguments must be what the call expects; what they point to is read or written as the call says.
+#[inline]
+pub unsafe fn call(number: i64, arguments: [usize; 6]) -> Result<usize> {
+    let result: isize;
+    let [a, b, c, d, e, f] = arguments;
+    // SAFETY: the caller vouches for the arguments; the kernel clobbers rcx and r11 and nothing else.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a, in("rsi") b, in("rdx") c,
+            in("r10") d, in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    if (-4095..0).contains(&result) { Err(-result as c_int) } else { Ok(result as usize) }
+}
+
+macro_rules! call {
+    ($number:expr $(, $argument:expr)*) => {{
+        let mut arguments = [0_usize; 6];
+        let given: &[usize] = &[$($argument as usize),*];
+        arguments[..given.len()].copy_from_slice(given);
+        call($number, arguments)
+    }};
+}
+
+/// Writes a message to standard error and ends the process.
+pub fn die(message: &str) -> ! {
+    // SAFETY: the message is readable for its length.
+    let _ = unsafe { call!(libc::SYS_write, 2, message.as_ptr(), message.len()) };
+    exit(libc::EXIT_FAILURE)
+}
+
+/// Ends the process without any of its exit handlers.
+pub fn exit(code: c_int) -> ! {
+    loop {
+        // SAFETY: the call takes a number.
+        let _ = unsafe { call!(libc::SYS_exit_group, code) };
+    }
+}
+
+/// The monotonic clock in nanoseconds.
+pub fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec.
+    let _ = unsafe { call!(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Closes a descriptor; that it may not be open is fine.
+pub fn close(fd: c_int) {
+    // SAFETY: the call takes a number; the shim closes only descriptors of its own.
+    let _ = unsafe { call!(libc::SYS_close, fd) };
+}
+
+/// Opens a path that ends in NUL.
+pub fn open_at(directory: c_int, path: &[u8], flags: c_int, mode: u32) -> Result<c_int> {
+    assert!(path.ends_with(&[0]));
+    // SAFETY: the path is terminated.
+    unsafe { open_raw(directory, path.as_ptr().cast(), flags, mode) }
+}
+
+/// Opens a path.
+///
+/// # Safety
+/// The path must be what `openat` expects; a bad pointer gives an error.
+pub unsafe fn open_raw(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> Result<c_int> {
+    // SAFETY: the caller vouches for the path.
+    unsafe { call!(libc::SYS_openat, directory, path, flags, mode) }.map(|fd| fd as c_int)
+}
+
+/// Moves a descriptor to a number out of the subject's way, closed on exec.
+pub fn move_up(fd: c_int) -> Result<c_int> {
+    // SAFETY: the call takes numbers.
+    let moved = unsafe { call!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, hearth_shim_abi::FIRST_OWN_FD) };
+    close(fd);
+    moved.map(|fd| fd as c_int)
+}
+
+/// Makes `to` the same as `from`, which is then closed.
+pub fn move_to(from: c_int, to: c_int) -> Result<()> {
+    // SAFETY: the call takes numbers.
+    unsafe { call!(libc::SYS_dup3, from, to, 0) }?;
+    close(from);
+    Ok(())
+}
+
+/// Reads into a buffer.
+pub fn read(fd: c_int, buffer: &mut [u8]) -> Result<usize> {
+    // SAFETY: the buffer is writable for its length.
+    unsafe { call!(libc::SYS_read, fd, buffer.as_mut_ptr(), buffer.len()) }
+}
+
+/// Sends a signal.
+pub fn kill(pid: c_int, signal: c_int) {
+    // SAFETY: the call takes numbers.
+    let _ = unsafe { call!(libc::SYS_kill, pid, signal) };
+}
+
+/// Waits for a child; `None` if none has ended (only with `WNOHANG`), `ECHILD` if there is none.
+pub fn wait(options: c_int) -> Result<Option<(c_int, c_int, libc::rusage)>> {
+    let mut status: c_int = 0;
+    // SAFETY: zeros are a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one status and one rusage.
+    let pid = unsafe { call!(libc::SYS_wait4, -1_isize, &raw mut status, options, &raw mut usage) }?;
+    Ok((pid != 0).then_some((pid as c_int, status, usage)))
+}
+
+/// Replaces the signal mask and returns the old one.
+pub fn set_signal_mask(mask: u64) -> u64 {
+    let mut old = 0_u64;
+    // SAFETY: the kernel reads and writes eight bytes each.
+    let _ = unsafe {
+        call!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, &raw mut old, size_of::<u64>())
+    };
+    old
+}
+
+/// A descriptor that becomes readable when a child ends.
+pub fn child_signals() -> Result<c_int> {
+    let mask = 1_u64 << (libc::SIGCHLD - 1);
+    let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+    // SAFETY: the kernel reads eight bytes.
+    unsafe { call!(libc::SYS_signalfd4, -1_isize, &raw const mask, size_of::<u64>(), flags) }
+        .map(|fd| fd as c_int)
+}
+
+/// Waits until one of the descriptors can be read.
+pub fn poll<const N: usize>(fds: [c_int; N]) -> [bool; N] {
+    let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    // SAFETY: the kernel reads and writes N records; no timeout and no mask are given.
+    let _ = unsafe { call!(libc::SYS_ppoll, polled.as_mut_ptr(), N, 0, 0, 0) };
+    polled.map(|fd| fd.revents != 0)
+}
+
+/// Sets a limit, soft and hard.
+pub fn set_limit(resource: u32, value: u64) -> Result<()> {
+    let limit = libc::rlimit64 { rlim_cur: value, rlim_max: value };
+    // SAFETY: the kernel reads one record and writes none.
+    unsafe { call!(libc::SYS_prlimit64, 0, resource, &raw const limit, 0) }.map(drop)
+}
+
+/// Sets a property of the process.
+pub fn set_property(option: c_int, value: usize) -> Result<()> {
+    // SAFETY: the options used here take a number.
+    unsafe { call!(libc::SYS_prctl, option, value, 0, 0, 0) }.map(drop)
+}
+
+/// The process's number.
+pub fn pid() -> c_int {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { call!(libc::SYS_getpid) }.unwrap_or(0) as c_int
+}
+
+/// Makes the process the leader of a session and a group of its own.
+pub fn new_session() {
+    // SAFETY: the call takes nothing. It fails only for a group leader, which a forked process is not.
+    let _ = unsafe { call!(libc::SYS_setsid) };
+}
+
+/// Changes to a directory whose path ends in NUL.
+pub fn change_directory(path: &[u8]) -> Result<()> {
+    assert!(path.ends_with(&[0]));
+    // SAFETY: the path is terminated.
+    unsafe { call!(libc::SYS_chdir, path.as_ptr()) }.map(drop)
+}
+
+/// The working directory without its terminator.
+pub fn working_directory(buffer: &mut [u8]) -> Result<usize> {
+    // SAFETY: the buffer is writable for its length.
+    let length = unsafe { call!(libc::SYS_getcwd, buffer.as_mut_ptr(), buffer.len()) }?;
+    Ok(length.saturating_sub(1))
+}
+
+/// The target of a symbolic link whose path ends in NUL.
+pub fn read_link(path: &[u8], buffer: &mut [u8]) -> Result<usize> {
+    assert!(path.ends_with(&[0]));
+    // SAFETY: the path is terminated, the buffer writable for its length.
+    unsafe { call!(libc::SYS_readlinkat, libc::AT_FDCWD, path.as_ptr(), buffer.as_mut_ptr(), buffer.len()) }
+}
+
+/// A new file in memory.
+pub fn memory_file() -> Result<c_int> {
+    // SAFETY: the name is terminated.
+    unsafe { call!(libc::SYS_memfd_create, c"hearth".as_ptr(), libc::MFD_CLOEXEC) }.map(|fd| fd as c_int)
+}
+
+/// What kind of file a path that ends in NUL leads to, and its permissions.
+pub fn mode_of(path: &[u8]) -> Result<u32> {
+    assert!(path.ends_with(&[0]));
+    // SAFETY: zeros are a valid stat record.
+    let mut record: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is terminated, and the kernel writes one record.
+    unsafe { call!(libc::SYS_newfstatat, libc::AT_FDCWD, path.as_ptr(), &raw mut record, 0) }?;
+    Ok(record.st_mode)
+}
+
+/// Changes a file's permissions.
+pub fn change_mode(fd: c_int, mode: u32) -> Result<()> {
+    // SAFETY: the call takes numbers.
+    unsafe { call!(libc::SYS_fchmod, fd, mode) }.map(drop)
+}
+
+/// The file mode creation mask.
+pub fn creation_mask() -> u32 {
+    // SAFETY: the call takes a number.
+    let mask = unsafe { call!(libc::SYS_umask, 0o022) }.unwrap_or(0o022);
+    // SAFETY: as above.
+    let _ = unsafe { call!(libc::SYS_umask, mask) };
+    mask as u32
+}
+
+/// Copies the whole of one file into another.
+pub fn copy(from: c_int, to: c_int) -> Result<()> {
+    loop {
+        // SAFETY: no offsets are given, so the files' own are used.
+        if unsafe { call!(libc::SYS_sendfile, to, from, 0, 1 << 30) }? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Counts the threads of the process.
+pub fn thread_count() -> Result<usize> {
+    let directory = open_at(libc::AT_FDCWD, b"/proc/self/task\0", libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+    let mut buffer = [0_u8; 1024];
+    let mut count = 0;
+    loop {
+        // SAFETY: the buffer is writable for its length.
+        let length = unsafe { call!(libc::SYS_getdents64, directory, buffer.as_mut_ptr(), buffer.len()) }?;
+        if length == 0 {
+            close(directory);
+            return Ok(count);
+        }
+        let mut at = 0;
+        while at + 19 < length {
+            // A record: inode, offset, its length in bytes 16 and 17, type, name.
+            count += usize::from(buffer[at + 19] != b'.');
+            at += usize::from(u16::from_le_bytes([buffer[at + 16], buffer[at + 17]])).max(1);
+        }
+    }
+}
