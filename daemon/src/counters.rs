@@ -32,6 +32,8 @@ pub struct Array {
     pub object: u32,
     /// The function, counted within the object.
     pub function: u32,
+    /// The function's dense id.
+    pub function_id: u32,
 }
 
 /// Where all counters are.
@@ -197,7 +199,9 @@ impl Finder<'_, '_> {
             return Err(Error::Counters(format!("an object has {count} functions")));
         }
         let map = self.atlas.object(object)?;
-        let first_counter = self.atlas.object_ids(object).map_or(0, |ids| ids.counters.start);
+        let ids = self.atlas.object_ids(object);
+        let (first_counter, first_function) =
+            ids.map_or((0, 0), |ids| (ids.counters.start, ids.functions.start));
         let by_ident: FxHashMap<u32, usize> =
             map.functions.iter().enumerate().map(|(index, function)| (function.ident, index)).collect();
         for index in 0..u64::from(count) {
@@ -229,6 +233,7 @@ impl Finder<'_, '_> {
                 count: known.counter_count,
                 object: object as u32,
                 function: index as u32,
+                function_id: first_function + index as u32,
             });
         }
         Ok(())

@@ -6,6 +6,8 @@ use std::io;
 
 /// Counters are this large.
 const COUNTER_BYTES: u64 = 8;
+/// A page has room for so many.
+const VALUES_PER_PAGE: usize = (PAGE_BYTES / COUNTER_BYTES) as usize;
 
 /// Where the counters of a zygote are and what they are at its warm point.
 #[derive(Debug)]
@@ -15,6 +17,7 @@ pub struct Counting {
     /// Their values at the warm point, by dense id.
     pub values: Vec<i64>,
     regions: Vec<Region>,
+    pages: Pages,
 }
 
 /// Arrays on pages next to each other.
@@ -54,17 +57,23 @@ impl Counting {
                 decode(words, &mut values[array.first as usize..]);
             }
         }
-        Ok(Self { map, values, regions })
+        Ok(Self { map, values, regions, pages: Pages::default() })
     }
 
     /// Reads what differs in a run.
     ///
     /// # Errors
     /// If the run's memory is gone.
-    pub fn harvest(&self, memory: &Memory) -> io::Result<Harvest> {
+    pub fn harvest(&mut self, memory: &Memory) -> io::Result<Harvest> {
+        // The buffers are kept: getting fresh memory costs more than filling it.
+        let mut pages = std::mem::take(&mut self.pages);
         let mut harvest = Harvest::default();
+        let mut harvested = Ok(());
         for region in &self.regions {
-            let pages = Pages::read(region, memory)?;
+            harvested = pages.read(region, memory);
+            if harvested.is_err() {
+                break;
+            }
             harvest.pages += pages.count;
             for index in region.arrays.clone() {
                 let array = &self.map.arrays[index];
@@ -73,33 +82,35 @@ impl Counting {
                 }
             }
         }
-        Ok(harvest)
+        self.pages = pages;
+        harvested.map(|()| harvest)
     }
 
     fn compare(&self, index: usize, array: &Array, pages: &Pages, harvest: &mut Harvest) {
         let baseline = &self.values[array.first as usize..][..array.count as usize];
         let first_value = harvest.values.len();
-        let mut address = array.address;
-        let mut rest = baseline;
-        while !rest.is_empty() {
-            let in_page = ((PAGE_BYTES - address % PAGE_BYTES) / COUNTER_BYTES) as usize;
-            let (here, later) = rest.split_at(in_page.min(rest.len()));
-            match pages.bytes(address, here.len()) {
-                Some(bytes) => {
-                    let begin = harvest.values.len();
-                    harvest.values.resize(begin + here.len(), 0);
-                    decode(bytes, &mut harvest.values[begin..]);
-                }
-                None => harvest.values.extend_from_slice(here),
+        if pages.is_within_page(array) {
+            // Most are, and most have not changed although their page has.
+            match pages.values(array.address, baseline.len()) {
+                Some(values) if values != baseline => harvest.values.extend_from_slice(values),
+                _ => return,
             }
-            address += here.len() as u64 * COUNTER_BYTES;
-            rest = later;
-        }
-        if harvest.values[first_value..] == *baseline {
-            harvest.values.truncate(first_value);
         } else {
-            harvest.changed.push((index as u32, first_value as u32));
+            let mut address = array.address;
+            let mut rest = baseline;
+            while !rest.is_empty() {
+                let in_page = ((PAGE_BYTES - address % PAGE_BYTES) / COUNTER_BYTES) as usize;
+                let (here, later) = rest.split_at(in_page.min(rest.len()));
+                harvest.values.extend_from_slice(pages.values(address, here.len()).unwrap_or(here));
+                address += here.len() as u64 * COUNTER_BYTES;
+                rest = later;
+            }
+            if harvest.values[first_value..] == *baseline {
+                harvest.values.truncate(first_value);
+                return;
+            }
         }
+        harvest.changed.push((index as u32, first_value as u32));
     }
 
     /// All values of a run, by dense id.
@@ -116,34 +127,38 @@ impl Counting {
 }
 
 /// The pages of a region that a run has written.
+#[derive(Debug, Default)]
 struct Pages {
     first_page: u64,
     /// Where each page's bytes begin, in pages; `None` if the run has not written it.
     places: Vec<Option<u32>>,
-    bytes: Vec<u8>,
+    values: Vec<i64>,
     count: usize,
 }
 
 impl Pages {
-    fn read(region: &Region, memory: &Memory) -> io::Result<Self> {
+    fn read(&mut self, region: &Region, memory: &Memory) -> io::Result<()> {
         let own = memory.own_pages(region.first_page, region.page_count)?;
-        let count = own.iter().filter(|&&own| own).count();
-        let mut places = vec![None; own.len()];
-        let mut bytes = vec![0; count * PAGE_BYTES as usize];
-        let mut place = 0;
-        let mut page = 0;
-        for run in own.chunk_by(|a, b| a == b) {
-            if run[0] {
-                for (offset, slot) in places[page..page + run.len()].iter_mut().enumerate() {
-                    *slot = Some((place + offset) as u32);
-                }
-                let target = &mut bytes[place * PAGE_BYTES as usize..][..run.len() * PAGE_BYTES as usize];
-                memory.read((region.first_page + page as u64) * PAGE_BYTES, target)?;
-                place += run.len();
-            }
-            page += run.len();
+        self.first_page = region.first_page;
+        self.count = own.iter().filter(|&&own| own).count();
+        self.places.clear();
+        let needed = self.count * VALUES_PER_PAGE;
+        if self.values.len() < needed {
+            self.values.resize(needed, 0);
         }
-        Ok(Self { first_page: region.first_page, places, bytes, count })
+        let mut place = 0;
+        for run in own.chunk_by(|a, b| a == b) {
+            let page = self.places.len();
+            if !run[0] {
+                self.places.resize(page + run.len(), None);
+                continue;
+            }
+            let target = &mut self.values[place * VALUES_PER_PAGE..][..run.len() * VALUES_PER_PAGE];
+            memory.read((region.first_page + page as u64) * PAGE_BYTES, bytemuck::cast_slice_mut(target))?;
+            self.places.extend((place..place + run.len()).map(|place| Some(place as u32)));
+            place += run.len();
+        }
+        Ok(())
     }
 
     fn has_any(&self, array: &Array) -> bool {
@@ -153,11 +168,15 @@ impl Pages {
         self.places[first as usize..=last as usize].iter().any(Option::is_some)
     }
 
-    /// The bytes of counters within one page, if the run has written it.
-    fn bytes(&self, address: u64, count: usize) -> Option<&[u8]> {
+    fn is_within_page(&self, array: &Array) -> bool {
+        array.address % PAGE_BYTES + u64::from(array.count) * COUNTER_BYTES <= PAGE_BYTES
+    }
+
+    /// Counters within one page, if the run has written it.
+    fn values(&self, address: u64, count: usize) -> Option<&[i64]> {
         let place = self.places[(address / PAGE_BYTES - self.first_page) as usize]?;
-        let offset = place as usize * PAGE_BYTES as usize + (address % PAGE_BYTES) as usize;
-        Some(&self.bytes[offset..offset + count * COUNTER_BYTES as usize])
+        let first = (u64::from(place) * PAGE_BYTES + address % PAGE_BYTES) / COUNTER_BYTES;
+        Some(&self.values[first as usize..first as usize + count])
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the daemon needs to know of a program's file before it starts it, and of libraries it has loaded.
 
 use crate::error::{Error, ProgramProblem, Result};
+use hearth_coverage::demangle::demangle;
 use object::elf;
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
@@ -79,9 +80,24 @@ fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Resu
         let Ok(name) = symbol.name(endian, symbols.strings()) else { continue };
         if name == b"__gcov_root" {
             program.gcov_root = Some(symbol.st_value(endian));
-        } else if Some(name) == function && symbol.st_type() == elf::STT_FUNC {
+        } else if symbol.st_type() == elf::STT_FUNC && function.is_some_and(|wanted| is_named(name, wanted)) {
             program.function = Some(symbol.st_value(endian));
         }
     }
     Ok(program)
+}
+
+/// Is a function known by this name, as it is or, in C++, as people write it without its parameters?
+fn is_named(symbol: &[u8], wanted: &[u8]) -> bool {
+    if symbol == wanted {
+        return true;
+    }
+    // The last part of a qualified name stands in the mangled one as it is.
+    let last = wanted.rsplit(|&byte| byte == b':').next().unwrap_or(wanted);
+    if !symbol.starts_with(b"_Z") || !symbol.windows(last.len()).any(|part| part == last) {
+        return false;
+    }
+    let mut readable = Vec::new();
+    demangle(symbol, &mut readable);
+    readable.split(|&byte| byte == b'(').next() == Some(wanted)
 }

@@ -66,7 +66,7 @@ pub struct OutputFile {
 /// Where a run's time went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// From the request to the end of the harvest.
+    /// From the request to the answer.
     pub total: Duration,
     /// In `fork`.
     pub fork: Duration,
@@ -74,6 +74,8 @@ pub struct Times {
     pub run: Duration,
     /// Reading the counters.
     pub harvest: Duration,
+    /// Turning counters into a spectrum.
+    pub solve: Duration,
     /// Processor time of the run.
     pub user: Duration,
     /// Processor time of the kernel for the run.

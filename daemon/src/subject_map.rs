@@ -9,7 +9,8 @@ use hearth_subject::atlas::AtlasFile;
 use self_cell::self_cell;
 use std::sync::OnceLock;
 
-type CheckedMap<'a> = std::result::Result<ObjectMap<'a>, hearth_coverage::Error>;
+/// An object's map and the line id of each of its slots.
+type CheckedMap<'a> = std::result::Result<(ObjectMap<'a>, &'a [u32]), hearth_coverage::Error>;
 
 /// The atlas, and the maps that were needed so far.
 struct Tables<'a> {
@@ -55,9 +56,8 @@ impl SubjectMap {
     pub fn with_object<T>(&self, object: u32, body: impl FnOnce(Place<'_, '_>) -> Result<T>) -> Result<T> {
         self.0.with_dependent(|_, tables| {
             let index = object as usize;
-            let map = tables.maps[index].get_or_init(|| tables.atlas.object(index)).as_ref();
-            let map = map.map_err(Clone::clone)?;
-            let lines = tables.atlas.object_lines(index)?;
+            let open = || Ok((tables.atlas.object(index)?, tables.atlas.object_lines(index)?));
+            let (map, lines) = tables.maps[index].get_or_init(open).as_ref().map_err(Clone::clone)?;
             let first_function = tables.atlas.object_ids(index).map_or(0, |ids| ids.functions.start);
             body(Place { map, lines, first_function })
         })

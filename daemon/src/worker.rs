@@ -5,10 +5,10 @@ use crate::harvest::{Counting, Harvest};
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};
-use hearth_coverage::spectrum::{Baseline, Spectrum, Sums};
+use hearth_coverage::spectrum::{Adder, Baseline, Spectrum};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A zygote and its subject's map.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Worker {
 struct Coverage {
     map: Arc<SubjectMap>,
     baseline: Arc<Baseline>,
-    sums: Sums,
+    adder: Adder,
 }
 
 /// A run and its coverage.
@@ -33,10 +33,6 @@ pub struct Answer {
     pub spectrum: std::result::Result<Spectrum, String>,
     /// What the spectrum is relative to; `None` for a subject without counters.
     pub baseline: Option<Arc<Baseline>>,
-    /// How long it took to turn counters into the spectrum.
-    pub solve: Duration,
-    /// From the request to the answer.
-    pub total: Duration,
 }
 
 impl Worker {
@@ -53,12 +49,12 @@ impl Worker {
         map.with_atlas(|atlas| zygote.count(&key.binary, atlas))?;
         let (line_count, function_count) =
             map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
-        let mut sums = Sums::new(line_count);
+        let mut adder = Adder::new(line_count, function_count);
         if let Some(counting) = zygote.counting() {
-            add_all(counting, &map, &mut sums)?;
+            add_all(counting, &map, &mut adder)?;
         }
-        let baseline = Arc::new(sums.take_baseline(function_count));
-        Ok(Self { zygote, coverage: Some(Coverage { map, baseline, sums }) })
+        let baseline = Arc::new(adder.take_baseline());
+        Ok(Self { zygote, coverage: Some(Coverage { map, baseline, adder }) })
     }
 
     /// The zygote.
@@ -85,7 +81,7 @@ impl Worker {
     /// If the zygote is lost, or the request is too large.
     pub fn run(&mut self, request: &RunRequest) -> Result<Answer> {
         let started = Instant::now();
-        let run = self.zygote.run(request)?;
+        let mut run = self.zygote.run(request)?;
         let solve_started = Instant::now();
         let spectrum = match (&run.harvest, &mut self.coverage, self.zygote.counting()) {
             (Ok(harvest), Some(coverage), Some(counting)) => {
@@ -94,23 +90,23 @@ impl Worker {
             (Err(reason), ..) => Err(reason.clone()),
             _ => Err("the subject is not instrumented".to_owned()),
         };
-        Ok(Answer {
-            run,
-            spectrum,
-            baseline: self.baseline().cloned(),
-            solve: solve_started.elapsed(),
-            total: started.elapsed(),
-        })
+        run.times.solve = solve_started.elapsed();
+        run.times.total = started.elapsed();
+        Ok(Answer { run, spectrum, baseline: self.baseline().cloned() })
     }
 }
 
 /// Adds all functions that have run at the warm point.
-fn add_all(counting: &Counting, map: &SubjectMap, sums: &mut Sums) -> Result<()> {
+fn add_all(counting: &Counting, map: &SubjectMap, adder: &mut Adder) -> Result<()> {
+    let largest = counting.map.arrays.iter().map(|array| array.count).max().unwrap_or(0);
+    let zeros = vec![0; largest as usize];
     for array in &counting.map.arrays {
         let values = &counting.values[array.first as usize..][..array.count as usize];
         if values.iter().any(|&value| value != 0) {
             map.with_object(array.object, |place| {
-                sums.change(place, array.function as usize, &[], values).map_err(Error::from)
+                adder
+                    .change(place, array.function as usize, &zeros[..values.len()], values)
+                    .map_err(Error::from)
             })?;
         }
     }
@@ -118,19 +114,22 @@ fn add_all(counting: &Counting, map: &SubjectMap, sums: &mut Sums) -> Result<()>
 }
 
 fn solve(counting: &Counting, harvest: &Harvest, coverage: &mut Coverage) -> Result<Spectrum> {
-    let Coverage { map, baseline, sums } = coverage;
+    let Coverage { map, baseline, adder } = coverage;
     for &(index, first) in &harvest.changed {
         let array = &counting.map.arrays[index as usize];
         let old = &counting.values[array.first as usize..][..array.count as usize];
         let new = &harvest.values[first as usize..][..array.count as usize];
+        if adder.change_again(array.function_id, old, new) {
+            continue;
+        }
         let changed = map.with_object(array.object, |place| {
-            sums.change(place, array.function as usize, old, new).map_err(Error::from)
+            adder.change(place, array.function as usize, old, new).map_err(Error::from)
         });
         if let Err(error) = changed {
             // What was added so far must not be there for the next run.
-            let _ = sums.take(baseline);
+            let _ = adder.take(baseline);
             return Err(error);
         }
     }
-    Ok(sums.take(baseline))
+    Ok(adder.take(baseline))
 }

@@ -241,6 +241,7 @@ impl Zygote {
             fork: between(forked.asked_ns, forked.time_ns),
             run: between(forked.time_ns, ended.time_ns),
             harvest: harvest_started.elapsed(),
+            solve: Duration::ZERO,
             user: Duration::from_micros(ended.user_us),
             system: Duration::from_micros(ended.system_us),
         };
@@ -310,8 +311,10 @@ impl Zygote {
         }
     }
 
-    fn harvest(&self, notes: &mut Notes) -> std::result::Result<crate::harvest::Harvest, String> {
-        let Some(counting) = &self.counting else { return Err("the subject is not instrumented".to_owned()) };
+    fn harvest(&mut self, notes: &mut Notes) -> std::result::Result<crate::harvest::Harvest, String> {
+        let Some(counting) = &mut self.counting else {
+            return Err("the subject is not instrumented".to_owned());
+        };
         let memory = notes.memory.take().ok_or("the run did not hand over its memory")?;
         let gone = |error: std::io::Error| {
             format!(

@@ -2,11 +2,12 @@
 
 use crate::run::order::{Order, Resolver};
 use crate::run::report::ReportFormat;
+use crate::run::show::Runs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use hearth_daemon::launch::SandboxPolicy;
 use hearth_daemon::limits::RunLimits;
-use hearth_daemon::{Answer, Outcome, Pool, RunRequest, WarmPoint};
+use hearth_daemon::{Outcome, Pool, RunRequest, WarmPoint};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
@@ -141,18 +142,19 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let resolved = Resolver::default().resolve(&order, args.limits.policy(), args.limits.processes)?;
     let pool = own_pool()?;
-    let mut answers: Vec<Answer> = Vec::new();
-    for _ in 0..args.repeat {
-        let answer = pool.run(&resolved.key, resolved.map.as_ref(), &request)?;
-        answers.push(answer);
+    let run_once = || pool.run(&resolved.key, resolved.map.as_ref(), &request);
+    let first = run_once()?;
+    let mut runs = Runs { times: vec![first.run.times], first };
+    for _ in 1..args.repeat {
+        runs.times.push(run_once()?.run.times);
     }
     let missing = pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
         if let Some(path) = &args.report {
-            report::write(path, args.report_format, worker, &answers[0])?;
+            report::write(path, args.report_format, worker, &runs.first)?;
         }
         Ok(worker.zygote().missing().to_vec())
     })?;
-    let first = &answers[0];
+    let first = &runs.first;
     if args.write {
         for file in &first.run.files {
             fs::write(&file.path, &file.bytes)
@@ -160,7 +162,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if args.json {
-        let document = show::document(&answers, resolved.map.as_deref(), &missing);
+        let document = show::document(&runs, resolved.map.as_deref(), &missing);
         let mut line = serde_json::to_string_pretty(&document)?;
         line.push('\n');
         io::stdout().write_all(line.as_bytes())?;
@@ -168,7 +170,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         io::stdout().write_all(&first.run.stdout)?;
         io::stderr().write_all(&first.run.stderr)?;
         if !args.quiet {
-            eprint!("{}", show::summary(&answers, resolved.map.as_deref(), &missing, args.write));
+            eprint!("{}", show::summary(&runs, resolved.map.as_deref(), &missing, args.write));
         }
     }
     Ok(ExitCode::from(exit_code(first.run.outcome)))

@@ -118,8 +118,8 @@ pub struct ObjectCoverage {
 /// The workspace of [`ObjectCoverage`], kept between objects to save allocations.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    solver: Solver,
-    cycles: CycleCounter,
+    pub(crate) solver: Solver,
+    pub(crate) cycles: CycleCounter,
 }
 
 impl ObjectCoverage {

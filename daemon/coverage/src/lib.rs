@@ -26,6 +26,7 @@ pub mod error;
 pub mod format;
 mod gcov_sort;
 mod line_table;
+pub mod linear;
 pub mod notes;
 pub mod object_map;
 mod records;

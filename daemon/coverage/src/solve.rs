@@ -32,11 +32,22 @@ impl Graph<'_> {
     }
 }
 
+/// A step of the solver, which is the same whatever the counters are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A block has the flow of its outgoing arcs, or of its incoming ones.
+    Block { block: u32, outgoing: bool },
+    /// An arc has what the other arcs on its side of a block leave of the block's flow.
+    Arc { arc: u32, block: u32, outgoing: bool },
+}
+
 /// Workspace of the solver, and its result for one function.
 #[derive(Debug, Default)]
 pub(crate) struct Solver {
     /// The count of each block.
     pub blocks: Vec<i64>,
+    /// The steps taken, if they are asked for.
+    pub steps: Option<Vec<Step>>,
     /// The source block of each arc.
     arc_sources: Vec<u32>,
     nodes: Vec<Node>,
@@ -157,6 +168,9 @@ impl Solver {
         } else {
             return;
         };
+        if let Some(steps) = &mut self.steps {
+            steps.push(Step::Block { block, outgoing: node.succ.unknown == 0 });
+        }
         node.is_known = true;
         node.on_known_stack = true;
         self.blocks[block as usize] = total;
@@ -171,6 +185,7 @@ impl Solver {
             let arc = succ.unknown_arcs;
             let destination = arcs[arc as usize].destination();
             let value = count.wrapping_sub(succ.sum);
+            self.record_arc(arc, block, true);
             self.settle(arc, value, block, destination, arc_counts);
             let node = self.nodes[destination as usize];
             self.wake(destination, node.pred.unknown);
@@ -180,9 +195,16 @@ impl Solver {
             let arc = pred.unknown_arcs;
             let source = self.arc_sources[arc as usize];
             let value = count.wrapping_sub(pred.sum);
+            self.record_arc(arc, block, false);
             self.settle(arc, value, source, block, arc_counts);
             let node = self.nodes[source as usize];
             self.wake(source, node.succ.unknown);
+        }
+    }
+
+    fn record_arc(&mut self, arc: u32, block: u32, outgoing: bool) {
+        if let Some(steps) = &mut self.steps {
+            steps.push(Step::Arc { arc, block, outgoing });
         }
     }
 

@@ -5,6 +5,7 @@
 
 use crate::coverage::{FunctionCoverage, Piece, Workspace, arc_range, solve_function};
 use crate::error::Error;
+use crate::linear;
 use crate::object_map::ObjectMap;
 
 /// The counts all runs begin with.
@@ -67,30 +68,66 @@ pub struct Place<'m, 'a> {
     pub first_function: u32,
 }
 
-/// Adds up the shares of functions. Kept between runs to save allocations.
+/// Adds up the shares of functions. Kept between runs to save allocations and the functions' sums.
 #[derive(Debug)]
-pub struct Sums {
+pub struct Adder {
     workspace: Workspace,
     arcs: Vec<i64>,
+    changes: Vec<i64>,
     /// By line id.
     lines: Vec<i64>,
-    /// Lines that were added to.
-    touched: Vec<u32>,
-    is_touched: Vec<bool>,
+    /// A bit for each line that was added to.
+    touched: Vec<u64>,
     functions: Vec<(u32, i64)>,
+    sums: linear::Sums,
+    /// By function id.
+    ways: Vec<Way>,
 }
 
-impl Sums {
-    /// Nothing yet, for an atlas of so many lines.
+/// How a function's counts are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Not known yet.
+    Unknown,
+    /// gcov does not show it.
+    Hidden,
+    /// By its sums.
+    Sums(linear::Place),
+    /// By the solver.
+    Solver,
+}
+
+impl Adder {
+    /// Nothing yet, for an atlas of so many lines and functions.
     #[must_use]
-    pub fn new(line_count: usize) -> Self {
+    pub fn new(line_count: usize, function_count: usize) -> Self {
         Self {
             workspace: Workspace::default(),
             arcs: Vec::new(),
+            changes: Vec::new(),
             lines: vec![0; line_count],
-            touched: Vec::new(),
-            is_touched: vec![false; line_count],
+            touched: vec![0; line_count.div_ceil(64)],
             functions: Vec::new(),
+            sums: linear::Sums::default(),
+            ways: vec![Way::Unknown; function_count],
+        }
+    }
+
+    /// Takes a function from its old counters to its new ones, if that has been done before: then its place
+    /// is not needed. False if it is.
+    #[inline]
+    pub fn change_again(&mut self, function: u32, old: &[i64], new: &[i64]) -> bool {
+        match self.ways[function as usize] {
+            Way::Sums(sums) => {
+                let Self { changes, lines, touched, .. } = self;
+                let calls = self
+                    .sums
+                    .change(sums, old, new, changes, |line, change| add(lines, touched, line, change));
+                self.functions.push((function, calls));
+                true
+            }
+            Way::Hidden => true,
+            Way::Solver | Way::Unknown => false,
         }
     }
 
@@ -101,17 +138,31 @@ impl Sums {
     pub fn change(
         &mut self,
         place: Place<'_, '_>,
-        function: usize,
+        index: usize,
         old: &[i64],
         new: &[i64],
     ) -> Result<(), Error> {
-        self.add(place, function, old, -1)?;
-        let coverage = self.add(place, function, new, 1)?;
-        self.functions.push((place.first_function + function as u32, coverage.execution_count));
+        let id = place.first_function + index as u32;
+        if self.ways[id as usize] == Way::Unknown {
+            self.ways[id as usize] = self.find_way(place, index);
+        }
+        if self.change_again(id, old, new) {
+            return Ok(());
+        }
+        let before = self.solve(place, index, old, -1)?;
+        let after = self.solve(place, index, new, 1)?;
+        self.functions.push((id, after.execution_count.wrapping_sub(before.execution_count)));
         Ok(())
     }
 
-    fn add(
+    fn find_way(&mut self, place: Place<'_, '_>, index: usize) -> Way {
+        if !place.map.functions[index].is_shown() {
+            return Way::Hidden;
+        }
+        self.sums.add(place.map, index, place.lines, &mut self.workspace).map_or(Way::Solver, Way::Sums)
+    }
+
+    fn solve(
         &mut self,
         place: Place<'_, '_>,
         index: usize,
@@ -119,28 +170,24 @@ impl Sums {
         factor: i64,
     ) -> Result<FunctionCoverage, Error> {
         let function = &place.map.functions[index];
-        if !function.is_shown() || counters.iter().all(|&counter| counter == 0) {
+        if counters.iter().all(|&counter| counter == 0) {
             return Ok(FunctionCoverage::default());
         }
-        let Self { workspace, arcs, lines, touched, is_touched, .. } = self;
+        let Self { workspace, arcs, lines, touched, .. } = self;
         arcs.clear();
         arcs.resize(arc_range(place.map, function).len(), 0);
         solve_function(place.map, function, counters, arcs, workspace, |slot, piece| {
-            let Piece::Count(count) = piece else { return };
-            let id = place.lines[slot as usize];
-            let line = &mut lines[id as usize];
-            *line = line.wrapping_add(count.wrapping_mul(factor));
-            if !std::mem::replace(&mut is_touched[id as usize], true) {
-                touched.push(id);
+            if let Piece::Count(count) = piece {
+                add(lines, touched, place.lines[slot as usize], count.wrapping_mul(factor));
             }
         })
     }
 
-    /// The sums so far as a baseline, for an atlas of so many functions. Begins anew.
+    /// The sums so far as a baseline. Begins anew.
     #[must_use]
-    pub fn take_baseline(&mut self, function_count: usize) -> Baseline {
-        let spectrum = self.take(&Baseline { lines: vec![0; self.lines.len()], functions: Vec::new() });
-        let mut baseline = Baseline { lines: vec![0; self.lines.len()], functions: vec![0; function_count] };
+    pub fn take_baseline(&mut self) -> Baseline {
+        let mut baseline = Baseline { lines: vec![0; self.lines.len()], functions: vec![0; self.ways.len()] };
+        let spectrum = self.take(&baseline);
         for (id, count) in spectrum.lines {
             baseline.lines[id as usize] = count;
         }
@@ -153,18 +200,30 @@ impl Sums {
     /// The sums so far as changes to a baseline. Begins anew.
     #[must_use]
     pub fn take(&mut self, baseline: &Baseline) -> Spectrum {
-        self.touched.sort_unstable();
-        let mut changed = Vec::with_capacity(self.touched.len());
-        for &id in &self.touched {
-            let change = std::mem::take(&mut self.lines[id as usize]);
-            self.is_touched[id as usize] = false;
-            if change != 0 {
-                changed.push((id, baseline.lines[id as usize].wrapping_add(change)));
+        let mut lines = Vec::new();
+        for (index, word) in self.touched.iter_mut().enumerate() {
+            let mut bits = std::mem::take(word);
+            while bits != 0 {
+                let id = index * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let change = std::mem::take(&mut self.lines[id]);
+                if change != 0 {
+                    lines.push((id as u32, baseline.lines[id].wrapping_add(change)));
+                }
             }
         }
-        self.touched.clear();
         let mut functions = std::mem::take(&mut self.functions);
         functions.sort_unstable();
-        Spectrum { lines: changed, functions }
+        for (id, calls) in &mut functions {
+            *calls = baseline.functions[*id as usize].wrapping_add(*calls);
+        }
+        Spectrum { lines, functions }
     }
+}
+
+#[inline]
+fn add(lines: &mut [i64], touched: &mut [u64], line: u32, change: i64) {
+    let count = &mut lines[line as usize];
+    *count = count.wrapping_add(change);
+    touched[line as usize / 64] |= 1 << (line % 64);
 }

@@ -1,5 +1,6 @@
 //! What is told of runs, for people and as JSON.
 
+use hearth_daemon::run::Times;
 use hearth_daemon::{Answer, SubjectMap};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -7,6 +8,14 @@ use std::time::Duration;
 
 /// Latency percentiles that are shown.
 const PERCENTILES: [u32; 4] = [50, 90, 99, 100];
+
+/// A run, and how long it and the same ones after it took.
+pub struct Runs {
+    /// The first one.
+    pub first: Answer,
+    /// The times of all.
+    pub times: Vec<Times>,
+}
 
 /// What a run executed, in numbers.
 struct Coverage {
@@ -27,10 +36,10 @@ fn coverage(answer: &Answer, map: Option<&SubjectMap>) -> Result<Coverage, Strin
 }
 
 /// The summary behind a run's own output.
-pub fn summary(answers: &[Answer], map: Option<&SubjectMap>, missing: &[String], written: bool) -> String {
+pub fn summary(runs: &Runs, map: Option<&SubjectMap>, missing: &[String], written: bool) -> String {
     let mut text = String::new();
-    let first = &answers[0];
-    let _ = writeln!(text, "hearth: {} in {}", first.run.outcome, milliseconds(first.total));
+    let first = &runs.first;
+    let _ = writeln!(text, "hearth: {} in {}", first.run.outcome, milliseconds(first.run.times.total));
     for file in &first.run.files {
         let hint = if written { "written" } else { "kept in memory; --write puts it there" };
         let _ = writeln!(text, "hearth: made {}, {} bytes ({hint})", file.path.display(), file.bytes.len());
@@ -56,20 +65,20 @@ pub fn summary(answers: &[Answer], map: Option<&SubjectMap>, missing: &[String],
     if !missing.is_empty() {
         let _ = writeln!(text, "hearth: this machine's sandbox lacks: {}", missing.join("; "));
     }
-    if answers.len() > 1 {
-        let _ = writeln!(text, "hearth: {}", latencies(answers));
+    if runs.times.len() > 1 {
+        let _ = writeln!(text, "hearth: {}", latencies(&runs.times));
     }
     text
 }
 
-fn latencies(answers: &[Answer]) -> String {
-    let mut totals: Vec<Duration> = answers.iter().map(|answer| answer.total).collect();
+fn latencies(times: &[Times]) -> String {
+    let mut totals: Vec<Duration> = times.iter().map(|times| times.total).collect();
     totals.sort();
     let shown = PERCENTILES.map(|percent| {
         let name = if percent == 100 { "max".to_owned() } else { format!("p{percent}") };
         format!("{name} {}", milliseconds(percentile(&totals, percent)))
     });
-    format!("{} runs: {}", answers.len(), shown.join(", "))
+    format!("{} runs: {}", times.len(), shown.join(", "))
 }
 
 fn percentile(sorted: &[Duration], percent: u32) -> Duration {
@@ -82,12 +91,12 @@ fn milliseconds(time: Duration) -> String {
 }
 
 /// One run, or several of the same, as JSON.
-pub fn document(answers: &[Answer], map: Option<&SubjectMap>, missing: &[String]) -> Value {
-    let first = &answers[0];
+pub fn document(runs: &Runs, map: Option<&SubjectMap>, missing: &[String]) -> Value {
+    let first = &runs.first;
     let mut document = one(first, map);
     document["sandbox_missing"] = json!(missing);
-    if answers.len() > 1 {
-        let mut totals: Vec<Duration> = answers.iter().map(|answer| answer.total).collect();
+    if runs.times.len() > 1 {
+        let mut totals: Vec<Duration> = runs.times.iter().map(|times| times.total).collect();
         totals.sort();
         let latencies: serde_json::Map<String, Value> = PERCENTILES
             .iter()
@@ -96,7 +105,8 @@ pub fn document(answers: &[Answer], map: Option<&SubjectMap>, missing: &[String]
             })
             .collect();
         document["latency_ms"] = Value::Object(latencies);
-        document["runs"] = json!(answers.len());
+        document["runs"] = json!(runs.times.len());
+        document["times_ms"] = times(&runs.times);
     }
     document
 }
@@ -105,7 +115,6 @@ pub fn document(answers: &[Answer], map: Option<&SubjectMap>, missing: &[String]
 pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
     let run = &answer.run;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let files: Vec<Value> = run
         .files
         .iter()
@@ -129,14 +138,25 @@ pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
         "forked": run.forked,
         "peak_kib": run.peak_kib,
         "page_faults": run.page_faults,
-        "times_ms": {
-            "total": ms(answer.total),
-            "fork": ms(run.times.fork),
-            "run": ms(run.times.run),
-            "harvest": ms(run.times.harvest),
-            "solve": ms(answer.solve),
-            "user": ms(run.times.user),
-            "system": ms(run.times.system),
-        },
+        "times_ms": times(std::slice::from_ref(&run.times)),
     })
+}
+
+/// Where the time went: medians over runs, in milliseconds.
+fn times(all: &[Times]) -> Value {
+    let parts: [(&str, fn(&Times) -> Duration); 7] = [
+        ("total", |times| times.total),
+        ("fork", |times| times.fork),
+        ("run", |times| times.run),
+        ("harvest", |times| times.harvest),
+        ("solve", |times| times.solve),
+        ("user", |times| times.user),
+        ("system", |times| times.system),
+    ];
+    let median = |part: fn(&Times) -> Duration| {
+        let mut times: Vec<Duration> = all.iter().map(part).collect();
+        times.sort();
+        percentile(&times, 50).as_secs_f64() * 1000.0
+    };
+    Value::Object(parts.into_iter().map(|(name, part)| (name.to_owned(), json!(median(part)))).collect())
 }
