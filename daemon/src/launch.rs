@@ -1,17 +1,18 @@
 //! Starting a subject: the daemon's side. A launcher is started, which makes the sandbox and the subject in it.
 
 use crate::error::{During, Error, Result};
+use crate::zygote::ZygoteKey;
 use crate::{packet, shim};
 use command_fds::{CommandFdExt, FdMapping};
-use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, SHIM_FD};
+use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, INACTIVE, SHIM_FD};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -80,6 +81,34 @@ pub fn environment(given: &[(OsString, OsString)], control: &str) -> Vec<(OsStri
     environment.push(("LD_BIND_NOW".into(), "1".into()));
     environment.push((CONTROL_VARIABLE.into(), control.into()));
     environment
+}
+
+/// A plain run of what a zygote would be, laid out in memory as the zygote is: the shim is loaded and stays
+/// inactive, addresses are fixed, and arguments and environment are as long.
+///
+/// # Errors
+/// If there is no memory for the shim.
+pub fn plain_command(key: &ZygoteKey) -> io::Result<Command> {
+    let mut command = Command::new(&key.binary);
+    // SAFETY: the function makes one system call, which is all that may be done there.
+    unsafe { command.pre_exec(fix_addresses) };
+    command
+        .args(key.arguments.iter().skip(1))
+        .env_clear()
+        .envs(environment(&key.environment, INACTIVE))
+        .current_dir(&key.directory)
+        .fd_mappings(vec![FdMapping { parent_fd: shim::file()?.into(), child_fd: SHIM_FD }])
+        .map_err(io::Error::other)?;
+    Ok(command)
+}
+
+/// Turns off the randomization of addresses for the program that is started next.
+pub(crate) fn fix_addresses() -> io::Result<()> {
+    // SAFETY: the call takes a number.
+    match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 impl Launched {

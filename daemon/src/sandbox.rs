@@ -4,7 +4,7 @@
 //! subject can kill it all at once, and no run can kill the subject. There is no network, and everything
 //! mounted is read-only. The launcher stays above it, ends it when the daemon is gone, and ends as it does.
 
-use crate::launch::{DAEMON_FD, ORDER_FD, Order, Report, environment};
+use crate::launch::{DAEMON_FD, ORDER_FD, Order, Report, environment, fix_addresses};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::mount::{MountPropagationFlags, mount_change};
@@ -164,8 +164,7 @@ fn start(daemon: &mut UnixStream, order: &Order, mut missing: Vec<String>) -> Re
         // SAFETY: the call takes numbers. One that does not exist cannot be had either.
         let _ = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }
-    // SAFETY: the call takes a number.
-    if unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } < 0 {
+    if fix_addresses().is_err() {
         missing.push("fixed addresses, so that equal runs have equal counts".into());
     }
     // What it writes before its warm point is kept in memory; a run has a limit of its own.

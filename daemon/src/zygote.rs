@@ -530,8 +530,6 @@ impl Stage {
             has_input: u32::from(request.input.is_some()),
             cpu_s: limits.cpu_s,
             file_bytes: limits.output_bytes,
-            // Memory is watched from outside; this stops what grows faster than that.
-            memory_bytes: limits.memory_bytes.saturating_mul(2),
             processes: limits.processes,
             directory_length,
             addition_count: request.environment.len() as u32,

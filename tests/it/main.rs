@@ -11,6 +11,8 @@ mod notes_writer;
 mod plain_run;
 #[path = "../support/programs.rs"]
 mod programs;
+#[path = "../support/warm_exact.rs"]
+mod warm_exact;
 
 mod atlas;
 mod damaged_files;
@@ -20,6 +22,7 @@ mod report_formats;
 mod subject_commands;
 mod subject_exactness;
 mod tidy;
+mod warm_exactness;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

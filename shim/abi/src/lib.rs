@@ -78,8 +78,6 @@ pub struct Request {
     pub cpu_s: u64,
     /// Bytes a file may grow to, standard output and error included.
     pub file_bytes: u64,
-    /// Address space the run may have beyond what the zygote has.
-    pub memory_bytes: u64,
     /// Processes the user may have; 0 for no limit of this kind.
     pub processes: u64,
     /// Length of the working directory's path; the text begins with it.
@@ -160,6 +158,6 @@ pub const NOTE_FORKED: u32 = 4;
 pub const NOTE_FAILED: u32 = 5;
 
 const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
-const _: () = assert!(size_of::<Request>() == 56);
+const _: () = assert!(size_of::<Request>() == 48);
 const _: () = assert!(size_of::<Event>() == 56);
 const _: () = assert!(size_of::<Note>() == 8);

@@ -1,0 +1,62 @@
+//! Runs from warm processes: counters and lines from memory equal a plain run's.
+
+use crate::programs::csmith_program;
+use crate::warm_exact::{Bench, WarmCompared};
+use crate::{hearth, project};
+use hearth_daemon::{SubjectMap, WarmPoint};
+use hearth_subject::Store;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Checks a subject at some options and warm points, on own and random programs.
+fn check(subject: &str, cases: &[(&str, WarmPoint)], random: u64) -> WarmCompared {
+    let subject =
+        Store::open().and_then(|store| store.find(subject)).unwrap_or_else(|error| panic!("{error}"));
+    let map = Arc::new(SubjectMap::open(&subject).expect("an atlas"));
+    let inputs = tempfile::tempdir().expect("a temporary directory");
+    let mut programs: Vec<Vec<u8>> = vec![
+        b"int main(void) { return 0; }\n".to_vec(),
+        b"int f(int x) { return x + y; }\n".to_vec(),
+        read(&project().join("tests/programs/loops.c")),
+    ];
+    programs.extend((1..=random).map(|seed| read(&csmith_program(seed, inputs.path()))));
+    let mut compared = WarmCompared::default();
+    for (options, warm) in cases {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut bench = Bench::new(&hearth(), &subject, &map, options, warm.clone(), directory.path())
+            .unwrap_or_else(|error| panic!("{options}: {error}"));
+        for (index, program) in programs.iter().enumerate() {
+            let result = bench.check(program);
+            compared.add(result.unwrap_or_else(|error| panic!("{options} {warm} program {index}: {error}")));
+        }
+    }
+    println!("{}: 0 differences in {compared}", subject.id());
+    compared
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn tcc() {
+    let symbol = WarmPoint::Symbol("tcc_parse_args".to_owned());
+    let cases = [("-c", WarmPoint::Main), ("-c -g", WarmPoint::Input), ("-c", symbol)];
+    let compared = check("tcc", &cases, 3);
+    assert!(compared.lines_executed > 10_000, "{compared}");
+}
+
+#[test]
+#[ignore = "needs the subject gcc-11: tools/test --full"]
+fn gcc_11() {
+    let symbol = WarmPoint::Symbol("toplev::main".to_owned());
+    let cases = [
+        ("-quiet -O0", WarmPoint::Main),
+        ("-quiet -O2", WarmPoint::Input),
+        ("-quiet -O3", WarmPoint::Input),
+        ("-quiet -Os", symbol),
+    ];
+    let compared = check("gcc-11-noopt", &cases, 2);
+    assert!(compared.lines_executed > 1_000_000, "{compared}");
+}

@@ -1,0 +1,167 @@
+//! Compares a run under Hearth with a plain run of the same program on the same input: outcome, output, and
+//! every counter and line.
+
+use hearth_coverage::coverage::{Counters, Workspace};
+use hearth_coverage::{Data, ObjectCoverage};
+use hearth_daemon::launch::{SandboxPolicy, plain_command};
+use hearth_daemon::limits::RunLimits;
+use hearth_daemon::{Answer, Outcome, SubjectMap, WarmPoint, Worker, ZygoteKey};
+use hearth_subject::Subject;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+
+/// What was compared.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct WarmCompared {
+    pub runs: usize,
+    pub counters: usize,
+    pub lines: usize,
+    pub lines_executed: usize,
+}
+
+impl WarmCompared {
+    pub fn add(&mut self, other: WarmCompared) {
+        self.runs += other.runs;
+        self.counters += other.counters;
+        self.lines += other.lines;
+        self.lines_executed += other.lines_executed;
+    }
+}
+
+impl std::fmt::Display for WarmCompared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} lines ({} executed) and {} counters in {} runs",
+            self.lines, self.lines_executed, self.counters, self.runs
+        )
+    }
+}
+
+/// A subject at one set of options, run both ways.
+pub struct Bench {
+    key: ZygoteKey,
+    map: Arc<SubjectMap>,
+    notes: PathBuf,
+    directory: PathBuf,
+    worker: Worker,
+}
+
+impl Bench {
+    /// Starts the zygote. `directory` is for the input, the output and the plain runs' data.
+    pub fn new(
+        launcher: &Path,
+        subject: &Subject,
+        map: &Arc<SubjectMap>,
+        options: &str,
+        warm: WarmPoint,
+        directory: &Path,
+    ) -> Result<Self, String> {
+        let mut arguments = vec![subject.binary().into_os_string()];
+        arguments.extend(options.split(' ').map(Into::into));
+        arguments.extend(["input.c", "-o", "output"].map(Into::into));
+        let data = directory.join("data");
+        let key = ZygoteKey {
+            binary: subject.binary(),
+            arguments,
+            environment: vec![
+                ("PATH".into(), "/usr/bin:/bin".into()),
+                ("GCOV_PREFIX".into(), data.into_os_string()),
+            ],
+            directory: directory.to_owned(),
+            input: Some("input.c".into()),
+            warm,
+            sandbox: SandboxPolicy::Required,
+            processes: RunLimits::default().processes,
+        };
+        let worker = Worker::start(launcher, &key, Some(map.clone())).map_err(|error| error.to_string())?;
+        Ok(Self {
+            key,
+            map: map.clone(),
+            notes: subject.notes_directory(),
+            directory: directory.to_owned(),
+            worker,
+        })
+    }
+
+    /// Runs one input both ways and compares.
+    pub fn check(&mut self, input: &[u8]) -> Result<WarmCompared, String> {
+        let request = hearth_daemon::RunRequest { input: Some(input.to_vec()), ..Default::default() };
+        let answer = self.worker.run(&request).map_err(|error| error.to_string())?;
+        let text = |error: std::io::Error| error.to_string();
+        for name in ["output", "data"] {
+            let path = self.directory.join(name);
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        }
+        fs::write(self.directory.join("input.c"), input).map_err(text)?;
+        let mut command = plain_command(&self.key).map_err(text)?;
+        let plain = command.stdin(Stdio::null()).output().map_err(text)?;
+        fs::remove_file(self.directory.join("input.c")).map_err(text)?;
+        let expected = plain.status.code().map(Outcome::Exited);
+        if expected != Some(answer.run.outcome) {
+            return Err(format!("outcome {:?}, plain {}", answer.run.outcome, plain.status));
+        }
+        if (&plain.stdout, &plain.stderr) != (&answer.run.stdout, &answer.run.stderr) {
+            let [ours, plains] =
+                [&answer.run.stderr, &plain.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+            return Err(format!("standard output or error differ:\n{ours}\nplain:\n{plains}"));
+        }
+        let output = self.directory.join("output");
+        let ours = answer.run.files.iter().find(|file| file.path == output).map(|file| file.bytes.as_slice());
+        if ours != fs::read(&output).ok().as_deref() {
+            return Err(format!("the output file differs: {:?} bytes", ours.map(<[u8]>::len)));
+        }
+        self.compare_counters(&answer)
+    }
+
+    fn compare_counters(&self, answer: &Answer) -> Result<WarmCompared, String> {
+        let harvest = answer.run.harvest.as_ref()?;
+        let counting = self.worker.zygote().counting().ok_or("no counters")?;
+        let values = counting.all_values(harvest);
+        let baseline = answer.baseline.as_ref().ok_or("no baseline")?;
+        let spectrum = answer.spectrum.as_ref()?;
+        let lines = spectrum.all_lines(baseline);
+        let mut expected_lines = vec![0_i64; lines.len()];
+        let mut differences = Vec::new();
+        let mut compared = WarmCompared { runs: 1, lines: lines.len(), ..WarmCompared::default() };
+        let mut workspace = Workspace::default();
+        let data = self.directory.join("data").join(self.notes.strip_prefix("/").unwrap_or(&self.notes));
+        for object in 0..self.map.with_atlas(|atlas| atlas.object_count()) {
+            let (name, ids) = self.map.with_atlas(|atlas| {
+                (atlas.object_name(object).unwrap_or_default().to_owned(), atlas.object_ids(object))
+            });
+            let first = ids.map_or(0, |ids| ids.counters.start) as usize;
+            let path = data.join(&name).with_extension("gcda");
+            let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let read = Data::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+            let object_result = self.map.with_object(object as u32, |place| {
+                let counters = Counters::from_data(place.map, &read)?;
+                for function in place.map.functions.iter() {
+                    let ours =
+                        &values[first + function.first_counter as usize..][..function.counter_count as usize];
+                    let plains = counters.of(function);
+                    compared.counters += ours.len();
+                    if ours != plains {
+                        let name = String::from_utf8_lossy(place.map.name(function)).into_owned();
+                        differences.push(format!("{name}: {ours:?}, plain {plains:?}"));
+                    }
+                }
+                let coverage = ObjectCoverage::new(place.map, &counters, &mut workspace)?;
+                for (line, &id) in coverage.lines.iter().zip(place.lines) {
+                    expected_lines[id as usize] += line.count;
+                }
+                Ok(())
+            });
+            object_result.map_err(|error| error.to_string())?;
+        }
+        let wrong = lines.iter().zip(&expected_lines).filter(|(ours, plains)| ours != plains).count();
+        compared.lines_executed = lines.iter().filter(|&&count| count != 0).count();
+        if wrong == 0 && differences.is_empty() {
+            return Ok(compared);
+        }
+        differences.truncate(5);
+        Err(format!("{wrong} lines differ; counters of functions: {}", differences.join("\n")))
+    }
+}
