@@ -250,7 +250,7 @@ impl Zygote {
             return Err(Error::System { what: "prepare a run", error });
         }
         Ok(Run {
-            outcome: verdict.unwrap_or_else(|| outcome(ended.value)),
+            outcome: verdict.unwrap_or_else(|| outcome(&ended, request.limits.cpu_s)),
             stdout: contents(&stage.stdout, request.limits.output_bytes)?,
             stderr: contents(&stage.stderr, request.limits.output_bytes)?,
             forked: notes.forked,
@@ -477,11 +477,13 @@ fn same_file(one: &str, other: &Path) -> bool {
     other.canonicalize().is_ok_and(|other| other == Path::new(one))
 }
 
-fn outcome(status: i32) -> Outcome {
-    let status: std::process::ExitStatus = ExitStatusExt::from_raw(status);
+fn outcome(ended: &Event, cpu_s: u64) -> Outcome {
+    let status: std::process::ExitStatus = ExitStatusExt::from_raw(ended.value);
+    let used_up = (ended.user_us + ended.system_us) / 1_000_000 >= cpu_s;
     match (status.code(), status.signal()) {
         (Some(code), _) => Outcome::Exited(code),
         (None, Some(libc::SIGXCPU)) => Outcome::TimedOut,
+        (None, Some(libc::SIGKILL)) if used_up => Outcome::TimedOut,
         (None, Some(libc::SIGXFSZ)) => Outcome::OutputLimit,
         (None, signal) => Outcome::Signalled(signal.unwrap_or(0)),
     }

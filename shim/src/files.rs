@@ -82,12 +82,12 @@ fn is_input(path: &Path) -> bool {
 
 /// Tells the daemon that the run has made another process of itself.
 pub fn note_fork() {
-    note(NOTE_FORKED, &[], &[]);
+    // A run that closed the channel goes without.
+    let _ = note(NOTE_FORKED, &[], &[]);
 }
 
-fn note(kind: u32, text: &[u8], fds: &[c_int]) {
-    // A run that closed the channel, or filled it, goes without.
-    let _ = message::send(CHANNEL.load(Ordering::Relaxed), &Note { kind, value: 0 }, text, fds);
+fn note(kind: u32, text: &[u8], fds: &[c_int]) -> Result<()> {
+    message::send(CHANNEL.load(Ordering::Relaxed), &Note { kind, value: 0 }, text, fds)
 }
 
 /// What a path stands for.
@@ -180,11 +180,11 @@ pub fn open_temporary(name: &mut [u8], suffix: usize, flags: c_int) -> Result<c_
 fn create(path: &Path, mode: u32) -> Result<c_int> {
     let fd = sys::memory_file().and_then(sys::move_up)?;
     let _ = sys::change_mode(fd, mode & 0o777 & !sys::creation_mask());
-    if let Err(error) = set(path, Target::Memory(fd)) {
+    // What the daemon cannot be told of would be lost.
+    if let Err(error) = note(NOTE_FILE, path.as_bytes(), &[fd]).and_then(|()| set(path, Target::Memory(fd))) {
         sys::close(fd);
         return Err(error);
     }
-    note(NOTE_FILE, path.as_bytes(), &[fd]);
     Ok(fd)
 }
 
@@ -208,8 +208,7 @@ pub fn remove(path: &Path) -> Option<Result<()>> {
 
 fn forget(path: &Path) -> Result<()> {
     set(path, Target::Removed)?;
-    note(NOTE_REMOVED, path.as_bytes(), &[]);
-    Ok(())
+    note(NOTE_REMOVED, path.as_bytes(), &[])
 }
 
 /// Renames a file; `None` if that is to be left to the kernel.
@@ -231,9 +230,8 @@ pub fn rename(from: &Path, to: &Path) -> Option<Result<()>> {
             _ => return None,
         },
     };
-    let renamed = set(to, Target::Memory(fd)).and_then(|()| forget(from));
-    note(NOTE_FILE, to.as_bytes(), &[fd]);
-    Some(renamed)
+    let noted = note(NOTE_FILE, to.as_bytes(), &[fd]);
+    Some(noted.and_then(|()| set(to, Target::Memory(fd))).and_then(|()| forget(from)))
 }
 
 fn set(path: &Path, target: Target) -> Result<()> {

@@ -102,11 +102,12 @@ fn standard_streams(fds: [c_int; 3]) -> sys::Result<()> {
 
 fn limit(request: &Request) -> sys::Result<()> {
     // Memory is watched from outside: compilers choose how to collect garbage by RLIMIT_AS and RLIMIT_DATA.
-    sys::set_limit(libc::RLIMIT_CPU, request.cpu_s)?;
-    sys::set_limit(libc::RLIMIT_FSIZE, request.file_bytes)?;
-    sys::set_limit(libc::RLIMIT_CORE, 0)?;
+    // At the first limit comes a signal that tells why, at the second one that cannot be ignored.
+    sys::set_limit(libc::RLIMIT_CPU, request.cpu_s, request.cpu_s.saturating_add(1))?;
+    sys::set_limit(libc::RLIMIT_FSIZE, request.file_bytes, request.file_bytes)?;
+    sys::set_limit(libc::RLIMIT_CORE, 0, 0)?;
     if request.processes > 0 {
-        sys::set_limit(libc::RLIMIT_NPROC, request.processes)?;
+        sys::set_limit(libc::RLIMIT_NPROC, request.processes, request.processes)?;
     }
     Ok(())
 }

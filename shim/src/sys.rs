@@ -147,8 +147,8 @@ pub fn poll<const N: usize>(fds: [c_int; N]) -> [bool; N] {
 }
 
 /// Sets a limit, soft and hard.
-pub fn set_limit(resource: u32, value: u64) -> Result<()> {
-    let limit = libc::rlimit64 { rlim_cur: value, rlim_max: value };
+pub fn set_limit(resource: u32, soft: u64, hard: u64) -> Result<()> {
+    let limit = libc::rlimit64 { rlim_cur: soft, rlim_max: hard };
     // SAFETY: the kernel reads one record and writes none.
     unsafe { call!(libc::SYS_prlimit64, 0, resource, &raw const limit, 0) }.map(drop)
 }

@@ -11,12 +11,15 @@ mod notes_writer;
 mod plain_run;
 #[path = "../support/programs.rs"]
 mod programs;
+#[path = "../support/small_subject.rs"]
+mod small_subject;
 #[path = "../support/warm_exact.rs"]
 mod warm_exact;
 
 mod atlas;
 mod damaged_files;
 mod handmade_notes;
+mod misbehaving;
 mod real_notes;
 mod report_formats;
 mod subject_commands;

@@ -1,0 +1,239 @@
+//! Runs that hang, bomb, flood, scribble and try to get out: each has its outcome and its counters, the runs
+//! beside it go on, and nothing is left.
+
+use crate::small_subject::SmallSubject;
+use crate::{hearth, project};
+use hearth_daemon::launch::SandboxPolicy;
+use hearth_daemon::limits::RunLimits;
+use hearth_daemon::{Answer, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Rounds of all ways of misbehaving.
+const ROUNDS: usize = 100;
+/// Runs that never end are given this long.
+const WALL_MS: u64 = 60;
+const MEMORY_BYTES: u64 = 64 << 20;
+const OUTPUT_BYTES: u64 = 1 << 20;
+
+/// What is expected of a way of misbehaving.
+struct Way {
+    name: &'static str,
+    outcome: Outcome,
+    /// How often `mark` counts; `None` if the run destroys its counters.
+    marks: Option<i64>,
+}
+
+const fn way(name: &'static str, outcome: Outcome, marks: i64) -> Way {
+    Way { name, outcome, marks: Some(marks) }
+}
+
+const WAYS: &[Way] = &[
+    way("hang", Outcome::TimedOut, 3),
+    way("spin", Outcome::TimedOut, 4),
+    way("fork_bomb", Outcome::TimedOut, 5),
+    way("eat_memory", Outcome::OutOfMemory, 6),
+    way("flood_output", Outcome::OutputLimit, 7),
+    way("flood_file", Outcome::OutputLimit, 8),
+    Way { name: "scribble", outcome: Outcome::Signalled(libc::SIGSEGV), marks: None },
+    way("close_all", Outcome::Exited(17), 10),
+    way("kill_parent", Outcome::Exited(19), 11),
+    Way { name: "kill_everything", outcome: Outcome::Exited(20), marks: None },
+    way("ignore_signals", Outcome::TimedOut, 13),
+    way("change_directory", Outcome::Exited(21), 14),
+    way("daemonize", Outcome::Exited(22), 15),
+    way("underscore_exit", Outcome::Exited(23), 16),
+    way("quick", Outcome::Exited(24), 17),
+    way("exit_now", Outcome::Exited(25), 18),
+    way("raw_exit", Outcome::Exited(26), 19),
+    way("call_abort", Outcome::Signalled(libc::SIGABRT), 20),
+    way("crash", Outcome::Signalled(libc::SIGSEGV), 21),
+    way("kill_self", Outcome::Signalled(libc::SIGKILL), 22),
+    way("return_normally", Outcome::Exited(27), 23),
+    way("break_out", Outcome::Exited(28), 24),
+    way("exec_other", Outcome::Exited(29), 25),
+];
+
+fn key(subject: &SmallSubject, directory: &Path) -> ZygoteKey {
+    ZygoteKey {
+        binary: subject.subject.binary(),
+        arguments: vec![subject.subject.binary().into_os_string()],
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        directory: directory.to_owned(),
+        input: None,
+        warm: WarmPoint::Main,
+        sandbox: SandboxPolicy::Required,
+        processes: RunLimits::default().processes,
+    }
+}
+
+fn request(way: &Way) -> RunRequest {
+    // Some need longer than this to get to what they are killed for.
+    let wall_ms = if way.outcome == Outcome::TimedOut { WALL_MS } else { 20_000 };
+    let limits =
+        RunLimits { wall_ms, memory_bytes: MEMORY_BYTES, output_bytes: OUTPUT_BYTES, ..RunLimits::default() };
+    RunRequest { environment: vec![("WAY".into(), way.name.into())], limits, ..RunRequest::default() }
+}
+
+/// How often the line in `mark` ran.
+fn marks(subject: &SmallSubject, source: &str, answer: &Answer) -> i64 {
+    let number =
+        1 + source.lines().position(|line| line == "    marks++;").expect("the line is there") as u32;
+    let spectrum = answer.spectrum.as_ref().unwrap_or_else(|reason| panic!("no spectrum: {reason}"));
+    let lines = spectrum.all_lines(answer.baseline.as_ref().expect("an instrumented subject"));
+    subject.map.with_atlas(|atlas| {
+        let of_line = |(line, count): (&hearth_coverage::atlas::LineId, &i64)| {
+            let name = atlas.source_name(line.source).unwrap_or_default();
+            (line.number == number && name.ends_with("misbehave.c")).then_some(*count)
+        };
+        atlas.lines().iter().zip(&lines).find_map(of_line).expect("the line is in the atlas")
+    })
+}
+
+fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
+    let name = way.name;
+    assert_eq!(answer.run.outcome, way.outcome, "{name}: {}", String::from_utf8_lossy(&answer.run.stderr));
+    if let Some(expected) = way.marks {
+        assert_eq!(marks(subject, source, answer), expected, "{name}");
+    }
+    assert!(answer.run.stdout.len() as u64 <= OUTPUT_BYTES, "{name}");
+    let forked = ["fork_bomb", "daemonize"].contains(&name);
+    assert_eq!(answer.run.forked, forked, "{name}");
+    let written: Vec<&Path> = answer.run.files.iter().map(|file| file.path.as_path()).collect();
+    match name {
+        "change_directory" => {
+            assert_eq!(written, [Path::new("/written-elsewhere")]);
+            assert_eq!(answer.run.files[0].bytes, b"here");
+        }
+        "kill_everything" => {
+            let reason = answer.spectrum.as_ref().expect_err("the keeper was killed");
+            assert!(reason.contains("memory is gone"), "{reason}");
+        }
+        "flood_file" => assert_eq!(answer.run.files[0].bytes.len() as u64, OUTPUT_BYTES),
+        _ => assert!(written.is_empty(), "{name}: {written:?}"),
+    }
+}
+
+#[test]
+fn every_way_has_its_outcome_and_leaves_nothing() {
+    let source_path = project().join("tests/programs/misbehaving/misbehave.c");
+    let source = fs::read_to_string(&source_path).expect("the program");
+    let subject = SmallSubject::new(&source_path);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let key = key(&subject, directory.path());
+    let build = listing(&subject.directory.path().join("build"));
+    let descriptors = descriptor_count();
+    {
+        let pool = Pool::new(hearth());
+        // Two threads, so that runs of every way go on beside runs of others.
+        std::thread::scope(|scope| {
+            for first in [0, WAYS.len() / 2] {
+                let (pool, key, subject, source) = (&pool, &key, &subject, &source);
+                scope.spawn(move || {
+                    for _ in 0..ROUNDS.div_ceil(2) {
+                        for index in 0..WAYS.len() {
+                            let way = &WAYS[(first + index) % WAYS.len()];
+                            let answer = pool.run(key, Some(&subject.map), &request(way));
+                            check(
+                                subject,
+                                source,
+                                way,
+                                &answer.unwrap_or_else(|error| panic!("{}: {error}", way.name)),
+                            );
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(pool.started(), 2, "no zygote was lost");
+    }
+    wait_for_no_process(&subject.subject.binary());
+    assert_eq!(descriptor_count(), descriptors);
+    assert_eq!(listing(&subject.directory.path().join("build")), build);
+    assert_eq!(listing(directory.path()), Vec::<PathBuf>::new());
+    assert!(!Path::new("/written-elsewhere").exists() && !Path::new("/tmp/broken-out").exists());
+}
+
+/// At the end of a run its counters are what a debugger reads there.
+#[test]
+fn counters_are_what_a_debugger_reads() {
+    let source_path = project().join("tests/programs/misbehaving/misbehave.c");
+    let subject = SmallSubject::new(&source_path);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let key = key(&subject, directory.path());
+    let mut worker =
+        hearth_daemon::Worker::start(&hearth(), &key, Some(subject.map.clone())).expect("a zygote");
+    // Where the debugger stops: the fatal signal itself, or the system call that ends the process.
+    for (name, stop) in [
+        ("crash", ""),
+        ("call_abort", ""),
+        ("kill_self", "-ex \"catch syscall kill\""),
+        ("raw_exit", "-ex \"catch syscall exit_group\""),
+        ("underscore_exit", "-ex \"catch syscall exit_group\""),
+    ] {
+        let way = WAYS.iter().find(|way| way.name == name).expect("a way of that name");
+        let answer = worker.run(&request(way)).expect("a run");
+        let harvest = answer.run.harvest.as_ref().expect("counters");
+        let counting = worker.zygote().counting().expect("counters");
+        let values = counting.all_values(harvest);
+        let arrays = &counting.map.arrays;
+        let reads: String =
+            arrays.iter().map(|array| format!(" -ex 'x/{}gd {:#x}'", array.count, array.address)).collect();
+        let script = format!(
+            "WAY={name} gdb -q -batch -nx -ex 'set debuginfod enabled off' {stop} -ex run{reads} {}",
+            key.binary.display()
+        );
+        let output =
+            crate::run(std::process::Command::new("sh").current_dir(directory.path()).args(["-c", &script]));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let read: Vec<i64> = text
+            .lines()
+            .filter(|line| line.starts_with("0x"))
+            .filter_map(|line| line.split_once(':'))
+            .flat_map(|(_, numbers)| numbers.split_ascii_whitespace())
+            .map(|number| number.parse().expect("a number"))
+            .collect();
+        let ours: Vec<i64> = arrays
+            .iter()
+            .flat_map(|array| values[array.first as usize..][..array.count as usize].iter().copied())
+            .collect();
+        assert!(ours.iter().filter(|&&value| value != 0).count() > 5, "{name}");
+        assert_eq!(ours, read, "{name}: {text}");
+    }
+}
+
+fn listing(directory: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<PathBuf> =
+        fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()).collect();
+    names.sort();
+    names
+}
+
+fn descriptor_count() -> usize {
+    let is_ours = |entry: &std::io::Result<fs::DirEntry>| {
+        let target = entry.as_ref().ok().and_then(|entry| fs::read_link(entry.path()).ok());
+        target.is_some_and(|target| {
+            let target = target.to_string_lossy().into_owned();
+            target.contains("memfd:hearth") || target.contains("/mem") || target.contains("/pagemap")
+        })
+    };
+    fs::read_dir("/proc/self/fd").expect("proc").filter(is_ours).count()
+}
+
+/// Waits until no process runs a program.
+fn wait_for_no_process(binary: &Path) {
+    let started = Instant::now();
+    loop {
+        let left: Vec<PathBuf> = fs::read_dir("/proc")
+            .expect("proc")
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|process| fs::read_link(process.join("exe")).is_ok_and(|exe| exe == binary))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(started.elapsed() < Duration::from_secs(1), "left behind: {left:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,202 @@
+/* Misbehaves as its first argument says. Each way first calls mark() a number of times of its own. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int marks;
+
+static void mark(int times)
+{
+  for (int i = 0; i < times; i++)
+    marks++;
+}
+
+static int hang(void) { mark(3); for (;;) pause(); }
+static int spin(void) { mark(4); for (;;) marks++; }
+
+static int fork_bomb(void)
+{
+  mark(5);
+  for (;;)
+    if (fork() < 0)
+      usleep(1000);
+}
+
+static int eat_memory(void)
+{
+  mark(6);
+  for (;;) {
+    char *memory = malloc(1 << 20);
+    if (memory)
+      memset(memory, 1, 1 << 20);
+  }
+}
+
+static int flood_output(void)
+{
+  static char text[1 << 16];
+  mark(7);
+  memset(text, 'x', sizeof text);
+  for (;;)
+    if (write(1, text, sizeof text) < 0)
+      return 1;
+}
+
+static int flood_file(void)
+{
+  static char text[1 << 16];
+  mark(8);
+  FILE *file = fopen("flood", "w");
+  for (;;)
+    if (fwrite(text, 1, sizeof text, file) != sizeof text)
+      return 1;
+}
+
+/* Writes over all memory it can, the shim's and the C library's first, until that kills it. */
+static int scribble(void)
+{
+  char line[512];
+  static struct { uintptr_t start, end; } ranges[256];
+  int count = 0;
+  mark(9);
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (fgets(line, sizeof line, maps)) {
+    uintptr_t start, end;
+    char access[5];
+    if (sscanf(line, "%lx-%lx %4s", &start, &end, access) == 3 && access[1] == 'w' && !strstr(line, "misbehave")
+        && !strstr(line, "[stack]") && count < 256) {
+      ranges[count].start = start;
+      ranges[count++].end = end;
+    }
+  }
+  for (int i = 0; i < count; i++)
+    for (volatile char *byte = (char *) ranges[i].start; byte < (char *) ranges[i].end; byte++)
+      *byte = 0x5a;
+  for (volatile char *byte = (char *) 4096;; byte += 4096)
+    *byte = 1;
+}
+
+static int close_all(void)
+{
+  mark(10);
+  for (int fd = 0; fd < 2048; fd++)
+    close(fd);
+  return open("file", O_CREAT | O_WRONLY, 0600) < 0 ? 17 : 18;
+}
+
+static int kill_parent(void)
+{
+  mark(11);
+  kill(getppid(), SIGKILL);
+  kill(getppid(), SIGTERM);
+  kill(0, SIGCONT);
+  return 19;
+}
+
+static int kill_everything(void)
+{
+  mark(12);
+  kill(-1, SIGKILL);
+  usleep(20000);
+  return 20;
+}
+
+static int ignore_signals(void)
+{
+  sigset_t all;
+  mark(13);
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, NULL);
+  for (int i = 1; i < 65; i++)
+    signal(i, SIG_IGN);
+  for (;;)
+    pause();
+}
+
+static int change_directory(void)
+{
+  mark(14);
+  if (chdir("/"))
+    return 1;
+  FILE *file = fopen("written-elsewhere", "w");
+  if (!file)
+    return 2;
+  fputs("here", file);
+  return fclose(file) ? 3 : 21;
+}
+
+static int daemonize(void)
+{
+  mark(15);
+  if (fork() == 0) {
+    setsid();
+    if (fork() == 0)
+      for (;;)
+        pause();
+    _exit(0);
+  }
+  return 22;
+}
+
+static int underscore_exit(void) { mark(16); _exit(23); }
+static int quick(void) { mark(17); quick_exit(24); }
+static int exit_now(void) { mark(18); exit(25); }
+static int raw_exit(void) { mark(19); return syscall(SYS_exit_group, 26); }
+static int call_abort(void) { mark(20); abort(); }
+static int crash(void) { mark(21); *(volatile int *) 8 = 1; return 0; }
+static int kill_self(void) { mark(22); return kill(getpid(), SIGKILL); }
+static int return_normally(void) { mark(23); return 27; }
+
+/* Neither the network nor the file system can be reached by going around the C library. */
+static int break_out(void)
+{
+  mark(24);
+  struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (fd >= 0 && (connect(fd, (struct sockaddr *) &address, sizeof address) == 0 || errno != ENETUNREACH))
+    return 1;
+  const char *paths[] = { "broken-out", "/tmp/broken-out", "/dev/shm/broken-out", "/proc/self/oom_score_adj" };
+  for (int i = 0; i < 4; i++)
+    if (syscall(SYS_openat, AT_FDCWD, paths[i], O_CREAT | O_WRONLY, 0600) >= 0)
+      return 2 + i;
+  return 28;
+}
+
+static int exec_other(void)
+{
+  mark(25);
+  execl("/bin/sh", "sh", "-c", "exit ${LD_PRELOAD:+1}29", (char *) NULL);
+  return 1;
+}
+
+static const struct { const char *name; int (*way)(void); } ways[] = {
+  { "hang", hang }, { "spin", spin }, { "fork_bomb", fork_bomb }, { "eat_memory", eat_memory },
+  { "flood_output", flood_output }, { "flood_file", flood_file }, { "scribble", scribble },
+  { "close_all", close_all }, { "kill_parent", kill_parent }, { "kill_everything", kill_everything },
+  { "ignore_signals", ignore_signals }, { "change_directory", change_directory }, { "daemonize", daemonize },
+  { "underscore_exit", underscore_exit }, { "quick", quick }, { "exit_now", exit_now }, { "raw_exit", raw_exit },
+  { "call_abort", call_abort }, { "crash", crash }, { "kill_self", kill_self },
+  { "return_normally", return_normally }, { "break_out", break_out }, { "exec_other", exec_other },
+};
+
+int main(int argc, char **argv)
+{
+  const char *wanted = getenv("WAY");
+  for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (wanted && !strcmp(ways[i].name, wanted))
+      return ways[i].way();
+  (void) argc, (void) argv;
+  return 99;
+}
