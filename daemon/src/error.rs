@@ -57,6 +57,15 @@ pub enum Error {
         /// The warm point.
         warm: String,
     },
+    /// The subject has read its input already.
+    #[error(
+        "the subject opens its input before the warm point `{warm}`, so all runs have the input it found there; \
+         choose --warm input"
+    )]
+    InputFrozen {
+        /// The warm point.
+        warm: String,
+    },
     /// The zygote does not answer as it should.
     #[error("the zygote was lost: {0}")]
     ZygoteLost(String),

@@ -20,7 +20,7 @@ use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, me
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -98,6 +98,8 @@ pub struct Zygote {
     counting: Option<Counting>,
     /// Something of the run before may be left.
     unclear: bool,
+    /// The input that all runs have, if the subject opened it before the warm point.
+    frozen_input: Option<Vec<u8>>,
     start_time: Duration,
     memory_bytes: u64,
 }
@@ -125,7 +127,9 @@ impl Zygote {
         let config = config(key, program.function.unwrap_or(0))?;
         let mut launched = Launched::start(launcher, &order, key.sandbox)?;
         packet::send(&launched.control, &config, &[], &[]).during("configure the shim")?;
-        let (memory, maps) = wait_until_warm(&mut launched, &key.warm)?;
+        // What a subject that opens its input before the warm point finds there.
+        let early_input = key.input.as_ref().and_then(|input| fs::read(absolute(&key.directory, input)).ok());
+        let (memory, maps, is_input_open) = wait_until_warm(&mut launched, &key.warm)?;
         let memory_bytes = writable_bytes(&maps);
         Ok(Self {
             launched,
@@ -134,6 +138,7 @@ impl Zygote {
             warm: key.warm.clone(),
             counting: None,
             unclear: false,
+            frozen_input: is_input_open.then(|| early_input.unwrap_or_default()),
             start_time: started.elapsed(),
             memory_bytes,
         })
@@ -210,6 +215,9 @@ impl Zygote {
     /// If the request is too large, or the zygote does not answer; it is then of no further use.
     pub fn run(&mut self, request: &RunRequest) -> Result<Run> {
         let started = Instant::now();
+        if request.input.is_some() && self.frozen_input.is_some() && request.input != self.frozen_input {
+            return Err(Error::InputFrozen { warm: self.warm.to_string() });
+        }
         self.finish_clearing()?;
         let mut stage = Stage::new(request)?;
         let mut head = stage.head;
@@ -396,7 +404,7 @@ fn receive_event(control: &OwnedFd, deadline: Instant) -> Result<Option<Packet<E
     }
 }
 
-fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<(Memory, String)> {
+fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<(Memory, String, bool)> {
     let event = receive_event(&launched.control, Instant::now() + WARM_DEADLINE);
     let problem = match event {
         Ok(Some(mut packet)) => match packet.head.kind {
@@ -406,7 +414,7 @@ fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<(Memory,
                 let mut maps_file: File = file();
                 let mut maps = String::new();
                 maps_file.read_to_string(&mut maps).during("read what the zygote has mapped")?;
-                return Ok((Memory::new(memory, pages), maps));
+                return Ok((Memory::new(memory, pages), maps, packet.head.value != 0));
             }
             EVENT_THREADS => {
                 return Err(Error::Threads { count: packet.head.value, warm: warm.to_string() });

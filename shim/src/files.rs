@@ -3,6 +3,8 @@
 //! A file is known by its absolute path. The first time a path is opened for writing it gets a file in
 //! memory, with the contents of the real one if there is one; the daemon is handed a descriptor of it at once,
 //! so nothing is lost however the run ends. A removed file is remembered as such.
+//!
+//! What a subject opens before its warm point is a file in memory, too; each run begins with copies of its own.
 
 use crate::path::{Path, descriptor_path};
 use crate::sys::{self, Result};
@@ -45,33 +47,82 @@ static TABLE: Table = Table {
     count: UnsafeCell::new(0),
 };
 
+/// Descriptors of files in memory that were opened before the warm point; the rest is -1.
+static EARLY: [AtomicI32; FILE_LIMIT] = [const { AtomicI32::new(-1) }; FILE_LIMIT];
+
 /// The socket for notes; -1 outside of a run.
 static CHANNEL: AtomicI32 = AtomicI32::new(-1);
 /// The input's bytes; -1 if there are none.
 static INPUT: AtomicI32 = AtomicI32::new(-1);
+/// See [`was_input_opened`].
+static INPUT_OPENED: AtomicBool = AtomicBool::new(false);
 /// For names of temporary files.
 static TEMPORARY: AtomicI32 = AtomicI32::new(0);
 
-/// Keeps files in memory from now on.
-pub fn begin(channel: c_int, input: c_int) {
+/// Makes the files a run's own.
+pub fn begin(channel: c_int, input: c_int) -> Result<()> {
     CHANNEL.store(channel, Ordering::Relaxed);
     INPUT.store(input, Ordering::Relaxed);
+    // A run that begins has one thread, so the table can be used in parts.
+    let count = with_table(|_, count| *count);
+    for index in 0..count {
+        if let Entry { path, target: Target::Memory(old) } = with_table(|entries, _| entries[index]) {
+            copy_early_file(&path, old)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the run its own copy of a file that was opened before the warm point, at all its descriptors.
+fn copy_early_file(path: &Path, old: c_int) -> Result<()> {
+    let fd = create(path, sys::describe(old)?.st_mode)?;
+    let from = reopen(old, libc::O_RDONLY)?;
+    sys::copy(from, fd)?;
+    sys::close(from);
+    let identity = |fd| sys::describe(fd).map(|record| (record.st_dev, record.st_ino));
+    let known = identity(old)?;
+    for early in &EARLY {
+        let number = early.load(Ordering::Relaxed);
+        // The subject may have closed it since, and the number may be another file's.
+        if number < 0 || identity(number) != Ok(known) {
+            continue;
+        }
+        let (flags, position) = sys::open_state(number)?;
+        let own = reopen(fd, flags)?;
+        sys::set_position(own, position)?;
+        sys::move_to(own, number)?;
+    }
+    sys::close(old);
+    Ok(())
 }
 
 /// Are files kept in memory?
 pub fn is_active() -> bool {
-    CHANNEL.load(Ordering::Relaxed) >= 0
+    CHANNEL.load(Ordering::Relaxed) >= 0 || is_early()
+}
+
+/// Is this a subject under Hearth that has not reached its warm point?
+fn is_early() -> bool {
+    start::config().is_some() && !server::is_warm()
 }
 
 /// Waits for runs if a path that is about to be opened is the input, and that is the warm point.
 pub fn before_open(path: &Path) {
     if !server::is_warm()
         && let Some(config) = start::config()
-        && config.warm == WARM_INPUT
         && is_input(path)
     {
-        server::serve();
+        if config.warm == WARM_INPUT {
+            server::serve();
+        } else {
+            INPUT_OPENED.store(true, Ordering::Relaxed);
+        }
     }
+}
+
+/// Was the input opened before the warm point? Then no run can have another one.
+pub fn was_input_opened() -> bool {
+    INPUT_OPENED.load(Ordering::Relaxed)
 }
 
 fn is_input(path: &Path) -> bool {
@@ -87,6 +138,10 @@ pub fn note_fork() {
 }
 
 fn note(kind: u32, text: &[u8], fds: &[c_int]) -> Result<()> {
+    if is_early() {
+        // Runs will tell of their copies.
+        return Ok(());
+    }
     message::send(CHANNEL.load(Ordering::Relaxed), &Note { kind, value: 0 }, text, fds)
 }
 
@@ -191,7 +246,12 @@ fn create(path: &Path, mode: u32) -> Result<c_int> {
 /// Opens a file in memory anew, with a position of its own.
 fn reopen(fd: c_int, flags: c_int) -> Result<c_int> {
     let flags = flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
-    sys::open_at(libc::AT_FDCWD, &descriptor_path(fd), flags, 0)
+    let opened = sys::open_at(libc::AT_FDCWD, &descriptor_path(fd), flags, 0)?;
+    if is_early() {
+        let room = EARLY.iter().find(|early| early.load(Ordering::Relaxed) < 0).ok_or(libc::ENFILE)?;
+        room.store(opened, Ordering::Relaxed);
+    }
+    Ok(opened)
 }
 
 /// Removes a file; `None` if that is to be left to the kernel.

@@ -5,7 +5,6 @@
 
 use crate::files::{self, Target};
 use crate::path::Path;
-use crate::server;
 use crate::sys::{self, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,15 +68,10 @@ fn set_errno(error: c_int) {
     unsafe { *libc::__errno_location() = error };
 }
 
-/// Does this process have files of its own, or is the opening of a file its warm point?
-fn concerns_us() -> bool {
-    files::is_active() || (crate::start::config().is_some() && !server::is_warm())
-}
-
 /// Opens a file as `openat` would.
 unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> Result<c_int> {
     // SAFETY: the caller hands over what it was called with.
-    if concerns_us()
+    if files::is_active()
         && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
     {
         files::before_open(&resolved);
@@ -162,7 +156,7 @@ fn flags_of(mode: &[u8]) -> Option<c_int> {
 
 /// Opens a stream on a file in memory; `None` if the C library is to open it.
 unsafe fn open_stream(path: *const c_char, mode: *const c_char) -> Option<*mut libc::FILE> {
-    if !concerns_us() || mode.is_null() {
+    if !files::is_active() || mode.is_null() {
         return None;
     }
     // SAFETY: the caller hands over C strings.

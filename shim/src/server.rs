@@ -1,8 +1,7 @@
 //! The fork server: at the warm point the process becomes a zygote, which forks runs and tells how they end.
 
 use crate::run::{self, Descriptors};
-use crate::sys;
-use crate::{allocator, message};
+use crate::{allocator, files, message, sys};
 use hearth_shim_abi::{
     CONTROL_FD, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event,
     REQUEST_CLEAR, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
@@ -92,7 +91,8 @@ fn announce() {
             Err(_) => sys::die("hearth: the files of /proc/self cannot be opened\n"),
         }
     }
-    send(&Event { kind: EVENT_WARM, time_ns: sys::now_ns(), ..Event::default() }, &fds);
+    let value = c_int::from(files::was_input_opened());
+    send(&Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), ..Event::default() }, &fds);
     fds.into_iter().for_each(sys::close);
 }
 

@@ -208,6 +208,30 @@ pub fn mode_of(path: &[u8]) -> Result<u32> {
     Ok(record.st_mode)
 }
 
+/// Describes an open file.
+pub fn describe(fd: c_int) -> Result<libc::stat> {
+    // SAFETY: zeros are a valid stat record.
+    let mut record: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one record.
+    unsafe { call!(libc::SYS_fstat, fd, &raw mut record) }?;
+    Ok(record)
+}
+
+/// The flags and the position of an open file.
+pub fn open_state(fd: c_int) -> Result<(c_int, usize)> {
+    // SAFETY: the call takes numbers.
+    let flags = unsafe { call!(libc::SYS_fcntl, fd, libc::F_GETFL) }?;
+    // SAFETY: as above.
+    let position = unsafe { call!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) }?;
+    Ok((flags as c_int, position))
+}
+
+/// Sets the position of an open file.
+pub fn set_position(fd: c_int, position: usize) -> Result<()> {
+    // SAFETY: the call takes numbers.
+    unsafe { call!(libc::SYS_lseek, fd, position, libc::SEEK_SET) }.map(drop)
+}
+
 /// Changes a file's permissions.
 pub fn change_mode(fd: c_int, mode: u32) -> Result<()> {
     // SAFETY: the call takes numbers.

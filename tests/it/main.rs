@@ -26,6 +26,7 @@ mod subject_commands;
 mod subject_exactness;
 mod tidy;
 mod warm_exactness;
+mod warm_messages;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

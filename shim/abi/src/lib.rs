@@ -119,7 +119,8 @@ pub struct Event {
     pub asked_ns: u64,
 }
 
-/// At the warm point. Comes with the zygote's memory, its page map and the list of what is mapped.
+/// At the warm point; `value` is 1 if the input was opened before it. Comes with the zygote's memory, its page
+/// map and the list of what is mapped.
 pub const EVENT_WARM: u32 = 1;
 /// `value` threads are running at the warm point, and a fork would leave out all but one.
 pub const EVENT_THREADS: u32 = 2;

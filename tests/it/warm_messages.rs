@@ -1,0 +1,123 @@
+//! What cannot be kept warm, or counted, is told with what to do about it.
+
+use crate::small_subject::compile;
+use crate::{hearth, project, run, run_ok};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs `hearth`, which must fail, and returns what it says.
+fn failure(directory: &Path, arguments: &[&str]) -> String {
+    let output = run(Command::new(hearth())
+        .current_dir(directory)
+        .env("HEARTH_CACHE", directory.join("cache"))
+        .args(arguments));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{arguments:?}: {text}");
+    text
+}
+
+fn gcc(directory: &Path, arguments: &[&str]) {
+    run_ok(Command::new("gcc").current_dir(directory).arg("-w").args(arguments));
+}
+
+#[test]
+fn what_cannot_be_kept_warm_is_told() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let directory = scratch.path();
+    fs::write(directory.join("small.c"), "int work(void) { return 3; }\nint main(void) { return work(); }\n")
+        .expect("written");
+    let threaded = project().join("tests/programs/misbehaving/threaded.c");
+    gcc(directory, &["-static", "-o", "static", "small.c"]);
+    gcc(directory, &["-s", "-o", "stripped", "small.c"]);
+    gcc(directory, &["-o", "plain", "small.c"]);
+    gcc(directory, &["-pthread", "-o", "threaded", threaded.to_str().expect("a plain path")]);
+    fs::write(directory.join("text"), "no program\n").expect("written");
+    fs::write(directory.join("reads.c"), READS).expect("written");
+    gcc(directory, &["-o", "reads", "reads.c"]);
+    let table: &[(&[&str], &[&str])] = &[
+        (&["run", "./static"], &["statically linked", "without -static"]),
+        (&["run", "./stripped", "--warm", "symbol:work"], &["no symbol table", "strip"]),
+        (&["run", "./plain", "--warm", "symbol:missing"], &["no function `missing`", "nm"]),
+        (&["run", "./threaded", "--warm", "symbol:later"], &["2 threads", "--warm main"]),
+        (&["run", "./text"], &["is no program for Linux on x86-64"]),
+        (&["run", "./nowhere"], &["no program ./nowhere"]),
+        (&["run", "./plain", "--warm", "input"], &["--warm input needs --input"]),
+        (&["run", "./plain", "--warm", "never"], &["main, input or symbol:NAME"]),
+        (&["run", "./plain", "--input", "small.c"], &["not among the program's arguments", "{}"]),
+        (&["run", "./plain", "--input", "small.c", "--", "small.c"], &["never reached", "main returned 3"]),
+        (&["run", "unknown"], &["unknown"]),
+    ];
+    for (arguments, expected) in table {
+        let text = failure(directory, arguments);
+        for part in *expected {
+            assert!(text.contains(part), "{arguments:?} should say `{part}`: {text}");
+        }
+    }
+    let late = ["run", "./reads", "--warm", "symbol:work", "--input", "small.c", "--", "small.c"];
+    let ok = Command::new(hearth()).current_dir(directory).args(late).output().expect("it starts");
+    assert_eq!(ok.status.code(), Some(i32::from(b'i')), "the input is the file's");
+}
+
+/// Returns the first byte of its input, which it reads before work().
+const READS: &str = "#include <stdio.h>\n\
+    int byte; int work(void) { return byte; }\n\
+    int main(int c, char **v) { FILE *f = fopen(v[1], \"r\"); byte = getc(f); return work(); }\n";
+
+#[test]
+fn an_input_that_was_read_before_the_warm_point_cannot_be_replaced() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let directory = scratch.path();
+    fs::write(directory.join("reads.c"), READS).expect("written");
+    fs::write(directory.join("data"), "abc").expect("written");
+    gcc(directory, &["-o", "reads", "reads.c"]);
+    let orders = directory.join("orders");
+    let order = |warm: &str, text: &str| {
+        format!(
+            "{{\"subject\": \"./reads\", \"args\": [\"data\"], \"input\": \"data\", \"input_text\": \"{text}\", \"warm\": \"{warm}\"}}\n"
+        )
+    };
+    fs::write(&orders, order("symbol:work", "abc") + &order("symbol:work", "xyz") + &order("input", "xyz"))
+        .expect("written");
+    let output = run(Command::new(hearth()).current_dir(directory).args(["exec", "--jobs", "1", "orders"]));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answers: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("an answer is JSON")).collect();
+    assert_eq!(answers[0]["outcome"]["exited"], b'a');
+    assert!(answers[1]["error"].as_str().is_some_and(|error| error.contains("--warm input")), "{text}");
+    assert_eq!(answers[2]["outcome"]["exited"], b'x');
+    assert_eq!(output.status.code(), Some(1), "one order could not be done");
+}
+
+#[test]
+fn what_cannot_be_counted_is_told() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let directory = scratch.path();
+    let build = directory.join("build");
+    fs::create_dir(&build).expect("a directory");
+    let source = directory.join("small.c");
+    fs::write(&source, "int main(void) { return 3; }\n").expect("written");
+    let binary = compile(&source, &build, &[]);
+    let path = |path: &Path| path.to_str().expect("a plain path").to_owned();
+    let add = ["subject", "add", "small", "--binary", &path(&binary), "--notes", &path(&build)];
+    run_ok(Command::new(hearth()).env("HEARTH_CACHE", directory.join("cache")).args(add));
+    // Notes of another compilation beside the program.
+    let original = fs::read(&binary).expect("the program");
+    fs::write(&source, "int other(void) { return 1; }\nint main(void) { return other(); }\n")
+        .expect("written");
+    compile(&source, &build, &[]);
+    fs::write(&binary, &original).expect("written");
+    let text = failure(directory, &["run", "small"]);
+    assert!(text.contains("notes do not match") && text.contains("build both anew"), "{text}");
+    for (options, expected) in [
+        (&["-s", "--coverage"][..], "has no symbol table, so its counters cannot be found"),
+        (&[][..], "not instrumented; compile and link it with gcc --coverage"),
+    ] {
+        let mut arguments = options.to_vec();
+        let (binary, source) = (path(&binary), path(&source));
+        arguments.extend(["-o", &binary, &source]);
+        gcc(&build, &arguments);
+        let text = failure(directory, &["run", "small"]);
+        assert!(text.contains(expected), "{options:?} should say `{expected}`: {text}");
+    }
+}
