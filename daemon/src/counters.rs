@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::limits::{FUNCTIONS, OBJECTS};
-use crate::memory::Memory;
+use crate::memory::{Memory, PAGE_BYTES};
 use hearth_coverage::atlas::Atlas;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -34,6 +34,14 @@ pub struct Array {
     pub function: u32,
     /// The function's dense id.
     pub function_id: u32,
+}
+
+impl Array {
+    /// The page behind its last one.
+    #[must_use]
+    pub fn end_page(&self) -> u64 {
+        (self.address + u64::from(self.count) * 8).div_ceil(PAGE_BYTES)
+    }
 }
 
 /// Where all counters are.
@@ -256,7 +264,7 @@ struct Pages<'m> {
 
 impl Pages<'_> {
     fn word(&mut self, address: u64) -> io::Result<u64> {
-        const BLOCK: u64 = crate::memory::PAGE_BYTES;
+        const BLOCK: u64 = PAGE_BYTES;
         let (block, offset) = (address / BLOCK, (address % BLOCK) as usize);
         if offset + 8 > BLOCK as usize {
             return self.memory.read_word(address);

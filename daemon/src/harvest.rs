@@ -6,6 +6,8 @@ use std::io;
 
 /// Counters are this large.
 const COUNTER_BYTES: u64 = 8;
+/// Regions are not made larger, so that they can be shared out.
+const REGION_PAGES: usize = 256;
 /// A page has room for so many.
 const VALUES_PER_PAGE: usize = (PAGE_BYTES / COUNTER_BYTES) as usize;
 
@@ -17,7 +19,9 @@ pub struct Counting {
     /// Their values at the warm point, by dense id.
     pub values: Vec<i64>,
     regions: Vec<Region>,
-    pages: Pages,
+    /// How many regions the first half of a harvest looks at.
+    first_half: usize,
+    pages: [Pages; 2],
 }
 
 /// Arrays on pages next to each other.
@@ -26,7 +30,14 @@ struct Region {
     first_page: u64,
     page_count: usize,
     arrays: std::ops::Range<usize>,
+    /// For each page the first array that does not end before it.
+    reaching: Vec<u32>,
+    /// For each page, and the one behind the last, the first array that does not begin before it.
+    beginning: Vec<u32>,
 }
+
+/// Sees the counters of a run that differ.
+pub type Visit<'v> = &'v mut (dyn FnMut(&Array, &[i64], &[i64]) + Send);
 
 /// The functions of a run whose counters differ from the zygote's.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -37,6 +48,15 @@ pub struct Harvest {
     pub values: Vec<i64>,
     /// How many pages with counters the run has written.
     pub pages: usize,
+}
+
+impl Harvest {
+    fn append(&mut self, other: Self) {
+        let shift = self.values.len() as u32;
+        self.changed.extend(other.changed.iter().map(|&(index, first)| (index, first + shift)));
+        self.values.extend_from_slice(&other.values);
+        self.pages += other.pages;
+    }
 }
 
 impl Counting {
@@ -57,60 +77,103 @@ impl Counting {
                 decode(words, &mut values[array.first as usize..]);
             }
         }
-        Ok(Self { map, values, regions, pages: Pages::default() })
+        let all: usize = regions.iter().map(|region| region.page_count).sum();
+        let mut pages = 0;
+        let is_first = |region: &&Region| {
+            pages += region.page_count;
+            2 * pages <= all
+        };
+        let first_half = regions.iter().take_while(is_first).count();
+        Ok(Self { map, values, regions, first_half, pages: Default::default() })
     }
 
-    /// Reads what differs in a run.
+    /// The first array that the second of the two halves of a harvest looks at.
+    #[must_use]
+    pub fn second_half(&self) -> usize {
+        self.regions.get(self.first_half).map_or(self.map.arrays.len(), |region| region.arrays.start)
+    }
+
+    /// Reads what differs in a run, in two halves at once, and calls the visitor of each half with each array
+    /// that does, its values at the warm point and those of the run.
     ///
     /// # Errors
     /// If the run's memory is gone.
-    pub fn harvest(&mut self, memory: &Memory) -> io::Result<Harvest> {
+    pub fn harvest(&mut self, memory: &Memory, visits: [Visit<'_>; 2]) -> io::Result<Harvest> {
         // The buffers are kept: getting fresh memory costs more than filling it.
-        let mut pages = std::mem::take(&mut self.pages);
+        let [mut first_pages, mut second_pages] = std::mem::take(&mut self.pages);
+        let [first_visit, second_visit] = visits;
+        let (first, second) = self.regions.split_at(self.first_half);
+        let (first_half, second_half) = std::thread::scope(|scope| {
+            let second =
+                scope.spawn(|| self.harvest_regions(second, memory, &mut second_pages, second_visit));
+            let first = self.harvest_regions(first, memory, &mut first_pages, first_visit);
+            (first, second.join())
+        });
+        self.pages = [first_pages, second_pages];
+        let mut harvest = first_half?;
+        harvest.append(second_half.map_err(|_| io::Error::other("a thread panicked"))??);
+        Ok(harvest)
+    }
+
+    fn harvest_regions(
+        &self,
+        regions: &[Region],
+        memory: &Memory,
+        pages: &mut Pages,
+        visit: Visit<'_>,
+    ) -> io::Result<Harvest> {
         let mut harvest = Harvest::default();
-        let mut harvested = Ok(());
-        for region in &self.regions {
-            harvested = pages.read(region, memory);
-            if harvested.is_err() {
-                break;
-            }
+        for region in regions {
+            pages.read(region, memory)?;
             harvest.pages += pages.count;
-            for index in region.arrays.clone() {
-                let array = &self.map.arrays[index];
-                if pages.has_any(array) {
-                    self.compare(index, array, &pages, &mut harvest);
+            let mut next = 0;
+            for (page, place) in pages.places.iter().enumerate() {
+                if place.is_none() {
+                    continue;
+                }
+                // One that began on a page before has been seen if that was written, too.
+                let arrays = next.max(region.reaching[page])..region.beginning[page + 1];
+                next = arrays.end;
+                for index in arrays {
+                    let first = harvest.values.len();
+                    let array = &self.map.arrays[index as usize];
+                    if self.compare(array, pages, &mut harvest) {
+                        let old = &self.values[array.first as usize..][..array.count as usize];
+                        visit(array, old, &harvest.values[first..]);
+                        harvest.changed.push((index, first as u32));
+                    }
                 }
             }
         }
-        self.pages = pages;
-        harvested.map(|()| harvest)
+        Ok(harvest)
     }
 
-    fn compare(&self, index: usize, array: &Array, pages: &Pages, harvest: &mut Harvest) {
+    /// Appends an array's values in a run to the harvest's, if they differ.
+    fn compare(&self, array: &Array, pages: &Pages, harvest: &mut Harvest) -> bool {
         let baseline = &self.values[array.first as usize..][..array.count as usize];
-        let first_value = harvest.values.len();
         if pages.is_within_page(array) {
             // Most are, and most have not changed although their page has.
             match pages.values(array.address, baseline.len()) {
                 Some(values) if values != baseline => harvest.values.extend_from_slice(values),
-                _ => return,
+                _ => return false,
             }
-        } else {
-            let mut address = array.address;
-            let mut rest = baseline;
-            while !rest.is_empty() {
-                let in_page = ((PAGE_BYTES - address % PAGE_BYTES) / COUNTER_BYTES) as usize;
-                let (here, later) = rest.split_at(in_page.min(rest.len()));
-                harvest.values.extend_from_slice(pages.values(address, here.len()).unwrap_or(here));
-                address += here.len() as u64 * COUNTER_BYTES;
-                rest = later;
-            }
-            if harvest.values[first_value..] == *baseline {
-                harvest.values.truncate(first_value);
-                return;
-            }
+            return true;
         }
-        harvest.changed.push((index as u32, first_value as u32));
+        let first_value = harvest.values.len();
+        let mut address = array.address;
+        let mut rest = baseline;
+        while !rest.is_empty() {
+            let in_page = ((PAGE_BYTES - address % PAGE_BYTES) / COUNTER_BYTES) as usize;
+            let (here, later) = rest.split_at(in_page.min(rest.len()));
+            harvest.values.extend_from_slice(pages.values(address, here.len()).unwrap_or(here));
+            address += here.len() as u64 * COUNTER_BYTES;
+            rest = later;
+        }
+        let differs = harvest.values[first_value..] != *baseline;
+        if !differs {
+            harvest.values.truncate(first_value);
+        }
+        differs
     }
 
     /// All values of a run, by dense id.
@@ -133,6 +196,8 @@ struct Pages {
     /// Where each page's bytes begin, in pages; `None` if the run has not written it.
     places: Vec<Option<u32>>,
     values: Vec<i64>,
+    /// Runs of written pages: the first and how many.
+    runs: Vec<(u64, usize)>,
     count: usize,
 }
 
@@ -147,25 +212,18 @@ impl Pages {
             self.values.resize(needed, 0);
         }
         let mut place = 0;
+        self.runs.clear();
         for run in own.chunk_by(|a, b| a == b) {
             let page = self.places.len();
-            if !run[0] {
+            if run[0] {
+                self.runs.push((region.first_page + page as u64, run.len()));
+                self.places.extend((place..place + run.len()).map(|place| Some(place as u32)));
+                place += run.len();
+            } else {
                 self.places.resize(page + run.len(), None);
-                continue;
             }
-            let target = &mut self.values[place * VALUES_PER_PAGE..][..run.len() * VALUES_PER_PAGE];
-            memory.read((region.first_page + page as u64) * PAGE_BYTES, bytemuck::cast_slice_mut(target))?;
-            self.places.extend((place..place + run.len()).map(|place| Some(place as u32)));
-            place += run.len();
         }
-        Ok(())
-    }
-
-    fn has_any(&self, array: &Array) -> bool {
-        let last =
-            (array.address + u64::from(array.count) * COUNTER_BYTES - 1) / PAGE_BYTES - self.first_page;
-        let first = array.address / PAGE_BYTES - self.first_page;
-        self.places[first as usize..=last as usize].iter().any(Option::is_some)
+        memory.read_pages(&self.runs, bytemuck::cast_slice_mut(&mut self.values[..needed]))
     }
 
     fn is_within_page(&self, array: &Array) -> bool {
@@ -190,9 +248,12 @@ fn regions(arrays: &[Array]) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for (index, array) in arrays.iter().enumerate() {
         let first = array.address / PAGE_BYTES;
-        let end = (array.address + u64::from(array.count) * COUNTER_BYTES).div_ceil(PAGE_BYTES);
+        let end = array.end_page();
         match regions.last_mut() {
-            Some(region) if first <= region.first_page + region.page_count as u64 => {
+            Some(region)
+                if first <= region.first_page + region.page_count as u64
+                    && region.page_count < REGION_PAGES =>
+            {
                 region.page_count = region.page_count.max((end - region.first_page) as usize);
                 region.arrays.end = index + 1;
             }
@@ -200,8 +261,101 @@ fn regions(arrays: &[Array]) -> Vec<Region> {
                 first_page: first,
                 page_count: (end - first) as usize,
                 arrays: index..index + 1,
+                reaching: Vec::new(),
+                beginning: Vec::new(),
             }),
         }
     }
+    for region in &mut regions {
+        region.index_pages(arrays);
+    }
     regions
+}
+
+impl Region {
+    fn index_pages(&mut self, arrays: &[Array]) {
+        let own = &arrays[self.arrays.clone()];
+        let first = self.arrays.start;
+        for page in self.first_page..=self.first_page + self.page_count as u64 {
+            let ended = own.partition_point(|array| array.end_page() <= page);
+            let begun = own.partition_point(|array| array.address / PAGE_BYTES < page);
+            self.reaching.push((first + ended) as u32);
+            self.beginning.push((first + begun) as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    const FIRST_PAGE: u64 = 2;
+    const PAGES: usize = 5;
+
+    /// A memory in files, some of its pages written since.
+    fn memory(values: &[i64], own: &[bool]) -> Memory {
+        let file = || File::from(memfd_create("test", MemfdFlags::CLOEXEC).expect("a file"));
+        let (memory, pages) = (file(), file());
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        memory.write_all_at(&bytes, FIRST_PAGE * PAGE_BYTES).expect("written");
+        for (page, &own) in (FIRST_PAGE..).zip(own) {
+            let entry = if own { 1_u64 << 56 } else { 0 };
+            pages.write_all_at(&entry.to_le_bytes(), page * 8).expect("written");
+        }
+        Memory::new(memory, pages)
+    }
+
+    /// Arrays of these lengths, one after the other, with a gap of one counter between.
+    fn arrays(lengths: &[u32]) -> Vec<Array> {
+        let mut address = FIRST_PAGE * PAGE_BYTES;
+        let mut first = 0;
+        let array = |(&count, function): (&u32, u32)| {
+            let array = Array { address, first, count, object: 0, function, function_id: function };
+            address += u64::from(count + 1) * COUNTER_BYTES;
+            first += count;
+            array
+        };
+        lengths.iter().zip(0..).map(array).collect()
+    }
+
+    #[test]
+    fn every_change_on_a_written_page_is_found_whatever_the_arrays_lie_across() {
+        // Within a page, across two, across three, and again within.
+        let lengths = [500, 30, 600, 1030, 100, 200];
+        let arrays = arrays(&lengths);
+        let total = PAGES * VALUES_PER_PAGE;
+        for pattern in 0..1_u32 << PAGES {
+            let own: Vec<bool> = (0..PAGES).map(|page| pattern >> page & 1 == 1).collect();
+            let zero = memory(&vec![0; total], &[false; PAGES]);
+            let map = CounterMap { arrays: arrays.clone(), ..CounterMap::default() };
+            let count = lengths.iter().sum::<u32>() as usize;
+            let mut counting = Counting::new(map, count, &zero).expect("readable");
+            // Every counter of a written page has changed.
+            let values: Vec<i64> = (0..total).map(|index| i64::from(own[index / VALUES_PER_PAGE])).collect();
+            let mut visited = [Vec::new(), Vec::new()];
+            let [first, second] = &mut visited;
+            let mut visits = [first, second].map(|visited| {
+                |array: &Array, old: &[i64], new: &[i64]| {
+                    assert!(old.iter().all(|&value| value == 0));
+                    visited.push((array.function, new.to_vec()));
+                }
+            });
+            let [first, second] = &mut visits;
+            let harvest = counting.harvest(&memory(&values, &own), [first, second]).expect("readable");
+            let visited = visited.concat();
+            let expected: Vec<(u32, Vec<i64>)> = arrays
+                .iter()
+                .map(|array| {
+                    let first = (array.address - FIRST_PAGE * PAGE_BYTES) / COUNTER_BYTES;
+                    (array.function, values[first as usize..][..array.count as usize].to_vec())
+                })
+                .filter(|(_, values)| values.iter().any(|&value| value != 0))
+                .collect();
+            assert_eq!(visited, expected, "{own:?}");
+            assert_eq!(harvest.pages, own.iter().filter(|&&own| own).count());
+        }
+    }
 }

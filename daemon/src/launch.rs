@@ -40,6 +40,8 @@ pub(crate) struct Order {
 /// What the launcher says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
+    /// The subject's process, as the daemon numbers it.
+    Process(i32),
     /// The sandbox stands, without these.
     Ready { missing: Vec<String>, limits_processes_by_user: bool },
     /// It failed.
@@ -66,6 +68,8 @@ pub(crate) struct Launched {
     pub control: OwnedFd,
     /// What the subject writes before its warm point.
     output: File,
+    /// The subject's process.
+    pub process: Option<i32>,
     /// What the sandbox lacks.
     pub missing: Vec<String>,
     /// The processes of a run are limited by the user's.
@@ -139,12 +143,27 @@ impl Launched {
         let child = command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.display())))?;
         drop(command);
         alive.set_read_timeout(Some(LAUNCH_DEADLINE)).during("set a timeout")?;
-        let report = read_report(&mut alive);
+        let mut process = None;
+        let mut report = read_report(&mut alive);
+        // The launcher and the subject both have something to say, in any order.
+        let mut ready = None;
+        while let Some(Report::Process(_) | Report::Ready { .. }) = report {
+            match report {
+                Some(Report::Process(pid)) => process = Some(pid),
+                said => ready = said,
+            }
+            report =
+                if process.is_some() && ready.is_some() { ready.take() } else { read_report(&mut alive) };
+            if process.is_some() && matches!(report, Some(Report::Ready { .. })) {
+                break;
+            }
+        }
         let mut launched = Self {
             launcher: child,
             _alive: alive,
             control,
             output,
+            process,
             missing: Vec::new(),
             limits_processes_by_user: false,
         };
@@ -159,7 +178,9 @@ impl Launched {
                 Ok(launched)
             }
             Some(Report::Failed(problem)) => Err(failed(problem)),
-            None => Err(failed(format!("the launcher said nothing; {}", launched.output()))),
+            Some(Report::Process(_)) | None => {
+                Err(failed(format!("the launcher said nothing; {}", launched.output())))
+            }
         }
     }
 

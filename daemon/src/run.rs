@@ -72,10 +72,8 @@ pub struct Times {
     pub fork: Duration,
     /// From the fork to the end of the run.
     pub run: Duration,
-    /// Reading the counters.
+    /// Reading the counters and turning them into a spectrum.
     pub harvest: Duration,
-    /// Turning counters into a spectrum.
-    pub solve: Duration,
     /// Processor time of the run.
     pub user: Duration,
     /// Processor time of the kernel for the run.

@@ -79,7 +79,10 @@ fn launch(daemon: &mut UnixStream, order: &Order) -> Result<ExitCode, String> {
                 unsafe { libc::_exit(libc::EXIT_FAILURE) }
             }
         },
-        pid => watch(daemon, pid),
+        pid => {
+            report(daemon, &Report::Process(pid));
+            watch(daemon, pid)
+        }
     }
 }
 

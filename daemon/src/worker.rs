@@ -1,11 +1,12 @@
 //! A zygote with what it takes to turn its runs' counters into spectra.
 
+use crate::counters::Array;
 use crate::error::{Error, Result};
-use crate::harvest::{Counting, Harvest};
+use crate::harvest::Counting;
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};
-use hearth_coverage::spectrum::{Adder, Baseline, Spectrum};
+use hearth_coverage::spectrum::{Adder, Baseline, Spectrum, take_baseline, take_spectrum};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +22,15 @@ pub struct Worker {
 struct Coverage {
     map: Arc<SubjectMap>,
     baseline: Arc<Baseline>,
+    shares: [Share; 2],
+}
+
+/// One half of the work on a run's counters.
+#[derive(Debug)]
+struct Share {
+    map: Arc<SubjectMap>,
     adder: Adder,
+    problem: Option<String>,
 }
 
 /// A run and its coverage.
@@ -49,12 +58,16 @@ impl Worker {
         map.with_atlas(|atlas| zygote.count(&key.binary, atlas))?;
         let (line_count, function_count) =
             map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
-        let mut adder = Adder::new(line_count, function_count);
+        let mut shares = [(); 2].map(|()| Share {
+            map: map.clone(),
+            adder: Adder::new(line_count, function_count),
+            problem: None,
+        });
         if let Some(counting) = zygote.counting() {
-            add_all(counting, &map, &mut adder)?;
+            add_all(counting, &mut shares)?;
         }
-        let baseline = Arc::new(adder.take_baseline());
-        Ok(Self { zygote, coverage: Some(Coverage { map, baseline, adder }) })
+        let baseline = Arc::new(take_baseline(shares.each_mut().map(|share| &mut share.adder)));
+        Ok(Self { zygote, coverage: Some(Coverage { map, baseline, shares }) })
     }
 
     /// The zygote.
@@ -81,55 +94,65 @@ impl Worker {
     /// If the zygote is lost, or the request is too large.
     pub fn run(&mut self, request: &RunRequest) -> Result<Answer> {
         let started = Instant::now();
-        let mut run = self.zygote.run(request)?;
-        let solve_started = Instant::now();
-        let spectrum = match (&run.harvest, &mut self.coverage, self.zygote.counting()) {
-            (Ok(harvest), Some(coverage), Some(counting)) => {
-                solve(counting, harvest, coverage).map_err(|error| error.to_string())
-            }
-            (Err(reason), ..) => Err(reason.clone()),
-            _ => Err("the subject is not instrumented".to_owned()),
+        let Some(coverage) = &mut self.coverage else {
+            let mut run = self.zygote.run(request, [&mut |_, _, _| {}, &mut |_, _, _| {}])?;
+            run.times.total = started.elapsed();
+            let spectrum = Err("the subject is not instrumented".to_owned());
+            return Ok(Answer { run, spectrum, baseline: None });
         };
-        run.times.solve = solve_started.elapsed();
+        let [first, second] = &mut coverage.shares;
+        let ran = self.zygote.run(
+            request,
+            [&mut |array, old, new| first.change(array, old, new), &mut |array, old, new| {
+                second.change(array, old, new);
+            }],
+        );
+        let taking = Instant::now();
+        // Taken in any case: what is left would be added to the next run.
+        let spectrum =
+            take_spectrum(coverage.shares.each_mut().map(|share| &mut share.adder), &coverage.baseline);
+        let problem = coverage.shares.iter_mut().filter_map(|share| share.problem.take()).next();
+        let mut run = ran?;
+        let spectrum = match (&run.harvest, problem) {
+            (Ok(_), None) => Ok(spectrum),
+            (Ok(_), Some(problem)) => Err(problem),
+            (Err(reason), _) => Err(reason.clone()),
+        };
+        run.times.harvest += taking.elapsed();
         run.times.total = started.elapsed();
-        Ok(Answer { run, spectrum, baseline: self.baseline().cloned() })
+        Ok(Answer { run, spectrum, baseline: Some(coverage.baseline.clone()) })
+    }
+}
+
+impl Share {
+    fn change(&mut self, array: &Array, old: &[i64], new: &[i64]) {
+        if self.adder.change_again(array.function_id, old, new) {
+            return;
+        }
+        let adder = &mut self.adder;
+        let changed = self.map.with_object(array.object, |place| {
+            adder.change(place, array.function as usize, old, new).map_err(Error::from)
+        });
+        if let Err(error) = changed {
+            self.problem = Some(error.to_string());
+        }
     }
 }
 
 /// Adds all functions that have run at the warm point.
-fn add_all(counting: &Counting, map: &SubjectMap, adder: &mut Adder) -> Result<()> {
+fn add_all(counting: &Counting, shares: &mut [Share; 2]) -> Result<()> {
     let largest = counting.map.arrays.iter().map(|array| array.count).max().unwrap_or(0);
     let zeros = vec![0; largest as usize];
-    for array in &counting.map.arrays {
+    for (index, array) in counting.map.arrays.iter().enumerate() {
         let values = &counting.values[array.first as usize..][..array.count as usize];
         if values.iter().any(|&value| value != 0) {
-            map.with_object(array.object, |place| {
-                adder
-                    .change(place, array.function as usize, &zeros[..values.len()], values)
-                    .map_err(Error::from)
-            })?;
+            // Each function stays with the half that will have it in runs.
+            let share = &mut shares[usize::from(index >= counting.second_half())];
+            share.change(array, &zeros[..values.len()], values);
+            if let Some(problem) = share.problem.take() {
+                return Err(Error::Counters(problem));
+            }
         }
     }
     Ok(())
-}
-
-fn solve(counting: &Counting, harvest: &Harvest, coverage: &mut Coverage) -> Result<Spectrum> {
-    let Coverage { map, baseline, adder } = coverage;
-    for &(index, first) in &harvest.changed {
-        let array = &counting.map.arrays[index as usize];
-        let old = &counting.values[array.first as usize..][..array.count as usize];
-        let new = &harvest.values[first as usize..][..array.count as usize];
-        if adder.change_again(array.function_id, old, new) {
-            continue;
-        }
-        let changed = map.with_object(array.object, |place| {
-            adder.change(place, array.function as usize, old, new).map_err(Error::from)
-        });
-        if let Err(error) = changed {
-            // What was added so far must not be there for the next run.
-            let _ = adder.take(baseline);
-            return Err(error);
-        }
-    }
-    Ok(adder.take(baseline))
 }

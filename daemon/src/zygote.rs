@@ -2,7 +2,7 @@
 
 use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
-use crate::harvest::Counting;
+use crate::harvest::{Counting, Visit};
 use crate::launch::{Launched, Order, SandboxPolicy};
 use crate::limits::{ANSWER_DEADLINE, MEMORY_INTERVAL, WARM_DEADLINE};
 use crate::memory::{Memory, PAGE_BYTES};
@@ -16,6 +16,7 @@ use hearth_shim_abi::{
     NOTE_REMOVED, NOTES_LIMIT, Note, PATH_LIMIT, REQUEST_CLEAR, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK,
     REQUEST_RUN, Request, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
 };
+use nix::unistd::Pid;
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -209,11 +210,13 @@ impl Zygote {
         Ok(())
     }
 
-    /// Forks a run and waits for its end.
+    /// Forks a run and waits for its end. Each of `visits` is called with one half of the counters that differ
+    /// from the zygote's, function by function: where they are, what they were at the warm point and what they
+    /// are.
     ///
     /// # Errors
     /// If the request is too large, or the zygote does not answer; it is then of no further use.
-    pub fn run(&mut self, request: &RunRequest) -> Result<Run> {
+    pub fn run(&mut self, request: &RunRequest, visits: [Visit<'_>; 2]) -> Result<Run> {
         let started = Instant::now();
         if request.input.is_some() && self.frozen_input.is_some() && request.input != self.frozen_input {
             return Err(Error::InputFrozen { warm: self.warm.to_string() });
@@ -240,7 +243,7 @@ impl Zygote {
         let (ended, verdict) = self.wait_for_end(&mut stage, &request.limits, started)?;
         let harvest_started = Instant::now();
         let mut notes = stage.notes()?;
-        let harvest = self.harvest(&mut notes);
+        let harvest = self.harvest(&mut notes, visits);
         packet::send(&self.launched.control, &clear(), &[], &[]).map_err(lost("it takes no requests"))?;
         self.unclear = true;
         let between = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from));
@@ -249,7 +252,6 @@ impl Zygote {
             fork: between(forked.asked_ns, forked.time_ns),
             run: between(forked.time_ns, ended.time_ns),
             harvest: harvest_started.elapsed(),
-            solve: Duration::ZERO,
             user: Duration::from_micros(ended.user_us),
             system: Duration::from_micros(ended.system_us),
         };
@@ -319,11 +321,18 @@ impl Zygote {
         }
     }
 
-    fn harvest(&mut self, notes: &mut Notes) -> std::result::Result<crate::harvest::Harvest, String> {
+    fn harvest(
+        &mut self,
+        notes: &mut Notes,
+        visits: [Visit<'_>; 2],
+    ) -> std::result::Result<crate::harvest::Harvest, String> {
         let Some(counting) = &mut self.counting else {
             return Err("the subject is not instrumented".to_owned());
         };
-        let memory = notes.memory.take().ok_or("the run did not hand over its memory")?;
+        let mut memory = notes.memory.take().ok_or("the run did not hand over its memory")?;
+        if let Some(keeper) = self.launched.process.and_then(only_child) {
+            memory.set_process(keeper);
+        }
         let gone = |error: std::io::Error| {
             format!(
                 "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
@@ -337,7 +346,7 @@ impl Zygote {
                 );
             }
         }
-        counting.harvest(&memory).map_err(gone)
+        counting.harvest(&memory, visits).map_err(gone)
     }
 
     /// Waits until nothing is left of the run before.
@@ -467,6 +476,14 @@ fn gcov_roots(binary: &Path, maps: &str) -> Result<Vec<u64>> {
         });
     }
     Ok(roots)
+}
+
+/// The only child of a process with one thread. After a run, that is its keeper, unless the run left others.
+fn only_child(process: i32) -> Option<Pid> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).ok()?;
+    let mut children = children.split_ascii_whitespace();
+    let child = children.next()?.parse().ok()?;
+    children.next().is_none().then_some(Pid::from_raw(child))
 }
 
 /// The size of all private writable mappings, an upper bound of what a zygote has for itself.

@@ -182,43 +182,49 @@ impl Adder {
             }
         })
     }
+}
 
-    /// The sums so far as a baseline. Begins anew.
-    #[must_use]
-    pub fn take_baseline(&mut self) -> Baseline {
-        let mut baseline = Baseline { lines: vec![0; self.lines.len()], functions: vec![0; self.ways.len()] };
-        let spectrum = self.take(&baseline);
-        for (id, count) in spectrum.lines {
-            baseline.lines[id as usize] = count;
-        }
-        for (id, count) in spectrum.functions {
-            baseline.functions[id as usize] = count;
-        }
-        baseline
+/// What some adders have added up so far, as a baseline. They begin anew.
+#[must_use]
+pub fn take_baseline<const N: usize>(mut adders: [&mut Adder; N]) -> Baseline {
+    let (lines, functions) = adders.first().map_or((0, 0), |adder| (adder.lines.len(), adder.ways.len()));
+    let mut baseline = Baseline { lines: vec![0; lines], functions: vec![0; functions] };
+    let spectrum = take_spectrum(adders.each_mut().map(|adder| &mut **adder), &baseline);
+    for (id, count) in spectrum.lines {
+        baseline.lines[id as usize] = count;
     }
+    for (id, count) in spectrum.functions {
+        baseline.functions[id as usize] = count;
+    }
+    baseline
+}
 
-    /// The sums so far as changes to a baseline. Begins anew.
-    #[must_use]
-    pub fn take(&mut self, baseline: &Baseline) -> Spectrum {
-        let mut lines = Vec::new();
-        for (index, word) in self.touched.iter_mut().enumerate() {
-            let mut bits = std::mem::take(word);
-            while bits != 0 {
-                let id = index * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let change = std::mem::take(&mut self.lines[id]);
-                if change != 0 {
-                    lines.push((id as u32, baseline.lines[id].wrapping_add(change)));
-                }
+/// What some adders have added up so far, as changes to a baseline. They begin anew.
+#[must_use]
+pub fn take_spectrum<const N: usize>(mut adders: [&mut Adder; N], baseline: &Baseline) -> Spectrum {
+    let mut lines = Vec::new();
+    let word_count = adders.first().map_or(0, |adder| adder.touched.len());
+    for index in 0..word_count {
+        let mut bits =
+            adders.iter_mut().fold(0, |bits, adder| bits | std::mem::take(&mut adder.touched[index]));
+        while bits != 0 {
+            let id = index * 64 + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let change = adders
+                .iter_mut()
+                .fold(0_i64, |change, adder| change.wrapping_add(std::mem::take(&mut adder.lines[id])));
+            if change != 0 {
+                lines.push((id as u32, baseline.lines[id].wrapping_add(change)));
             }
         }
-        let mut functions = std::mem::take(&mut self.functions);
-        functions.sort_unstable();
-        for (id, calls) in &mut functions {
-            *calls = baseline.functions[*id as usize].wrapping_add(*calls);
-        }
-        Spectrum { lines, functions }
     }
+    let mut functions: Vec<(u32, i64)> =
+        adders.iter_mut().flat_map(|adder| std::mem::take(&mut adder.functions)).collect();
+    functions.sort_unstable();
+    for (id, calls) in &mut functions {
+        *calls = baseline.functions[*id as usize].wrapping_add(*calls);
+    }
+    Spectrum { lines, functions }
 }
 
 #[inline]

@@ -144,12 +144,11 @@ pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
 
 /// Where the time went: medians over runs, in milliseconds.
 fn times(all: &[Times]) -> Value {
-    let parts: [(&str, fn(&Times) -> Duration); 7] = [
+    let parts: [(&str, fn(&Times) -> Duration); 6] = [
         ("total", |times| times.total),
         ("fork", |times| times.fork),
         ("run", |times| times.run),
         ("harvest", |times| times.harvest),
-        ("solve", |times| times.solve),
         ("user", |times| times.user),
         ("system", |times| times.system),
     ];
