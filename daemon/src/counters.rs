@@ -28,10 +28,6 @@ pub struct Array {
     pub first: u32,
     /// How many.
     pub count: u32,
-    /// The object.
-    pub object: u32,
-    /// The function, counted within the object.
-    pub function: u32,
     /// The function's dense id.
     pub function_id: u32,
 }
@@ -239,8 +235,6 @@ impl Finder<'_, '_> {
                 address,
                 first: first_counter + known.first_counter,
                 count: known.counter_count,
-                object: object as u32,
-                function: index as u32,
                 function_id: first_function + index as u32,
             });
         }

@@ -6,8 +6,8 @@ use std::io;
 
 /// Counters are this large.
 const COUNTER_BYTES: u64 = 8;
-/// Regions are not made larger, so that they can be shared out.
-const REGION_PAGES: usize = 256;
+/// Regions are not made larger, so that the pages of one stay in the cache while they are looked at.
+const REGION_PAGES: usize = 64;
 /// A page has room for so many.
 const VALUES_PER_PAGE: usize = (PAGE_BYTES / COUNTER_BYTES) as usize;
 
@@ -19,9 +19,7 @@ pub struct Counting {
     /// Their values at the warm point, by dense id.
     pub values: Vec<i64>,
     regions: Vec<Region>,
-    /// How many regions the first half of a harvest looks at.
-    first_half: usize,
-    pages: [Pages; 2],
+    pages: Pages,
 }
 
 /// Arrays on pages next to each other.
@@ -37,26 +35,24 @@ struct Region {
 }
 
 /// Sees the counters of a run that differ.
-pub type Visit<'v> = &'v mut (dyn FnMut(&Array, &[i64], &[i64]) + Send);
+pub type Visit<'v> = &'v mut dyn FnMut(&Array, &[i64], &[i64]);
 
 /// The functions of a run whose counters differ from the zygote's.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Harvest {
-    /// The arrays that differ, by index, each with the index of its first value.
-    pub changed: Vec<(u32, u32)>,
-    /// Their values, one array after the other.
-    pub values: Vec<i64>,
     /// How many pages with counters the run has written.
     pub pages: usize,
+    /// The counters themselves, if they were asked for.
+    pub counters: Option<ChangedCounters>,
 }
 
-impl Harvest {
-    fn append(&mut self, other: Self) {
-        let shift = self.values.len() as u32;
-        self.changed.extend(other.changed.iter().map(|&(index, first)| (index, first + shift)));
-        self.values.extend_from_slice(&other.values);
-        self.pages += other.pages;
-    }
+/// The counters that differ.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct ChangedCounters {
+    /// The arrays, by index, each with the index of its first value.
+    arrays: Vec<(u32, u32)>,
+    /// Their values, one array after the other.
+    values: Vec<i64>,
 }
 
 impl Counting {
@@ -77,53 +73,32 @@ impl Counting {
                 decode(words, &mut values[array.first as usize..]);
             }
         }
-        let all: usize = regions.iter().map(|region| region.page_count).sum();
-        let mut pages = 0;
-        let is_first = |region: &&Region| {
-            pages += region.page_count;
-            2 * pages <= all
-        };
-        let first_half = regions.iter().take_while(is_first).count();
-        Ok(Self { map, values, regions, first_half, pages: Default::default() })
+        Ok(Self { map, values, regions, pages: Pages::default() })
     }
 
-    /// The first array that the second of the two halves of a harvest looks at.
-    #[must_use]
-    pub fn second_half(&self) -> usize {
-        self.regions.get(self.first_half).map_or(self.map.arrays.len(), |region| region.arrays.start)
-    }
-
-    /// Reads what differs in a run, in two halves at once, and calls the visitor of each half with each array
-    /// that does, its values at the warm point and those of the run.
+    /// Reads what differs in a run, and calls `visit` with each array that does, its values at the warm point
+    /// and those of the run. The counters are part of the harvest if they are to be kept.
     ///
     /// # Errors
     /// If the run's memory is gone.
-    pub fn harvest(&mut self, memory: &Memory, visits: [Visit<'_>; 2]) -> io::Result<Harvest> {
-        // The buffers are kept: getting fresh memory costs more than filling it.
-        let [mut first_pages, mut second_pages] = std::mem::take(&mut self.pages);
-        let [first_visit, second_visit] = visits;
-        let (first, second) = self.regions.split_at(self.first_half);
-        let (first_half, second_half) = std::thread::scope(|scope| {
-            let second =
-                scope.spawn(|| self.harvest_regions(second, memory, &mut second_pages, second_visit));
-            let first = self.harvest_regions(first, memory, &mut first_pages, first_visit);
-            (first, second.join())
-        });
-        self.pages = [first_pages, second_pages];
-        let mut harvest = first_half?;
-        harvest.append(second_half.map_err(|_| io::Error::other("a thread panicked"))??);
-        Ok(harvest)
+    pub fn harvest(&mut self, memory: &Memory, keep: bool, visit: Visit<'_>) -> io::Result<Harvest> {
+        // The buffer is kept: getting fresh memory costs more than filling it.
+        let mut pages = std::mem::take(&mut self.pages);
+        let harvest = self.harvest_regions(memory, keep, &mut pages, visit);
+        self.pages = pages;
+        harvest
     }
 
     fn harvest_regions(
         &self,
-        regions: &[Region],
         memory: &Memory,
+        keep: bool,
         pages: &mut Pages,
         visit: Visit<'_>,
     ) -> io::Result<Harvest> {
-        let mut harvest = Harvest::default();
-        for region in regions {
+        let mut harvest = Harvest { pages: 0, counters: keep.then(ChangedCounters::default) };
+        let mut gathered = Vec::new();
+        for region in &self.regions {
             pages.read(region, memory)?;
             harvest.pages += pages.count;
             let mut next = 0;
@@ -135,12 +110,17 @@ impl Counting {
                 let arrays = next.max(region.reaching[page])..region.beginning[page + 1];
                 next = arrays.end;
                 for index in arrays {
-                    let first = harvest.values.len();
                     let array = &self.map.arrays[index as usize];
-                    if self.compare(array, pages, &mut harvest) {
-                        let old = &self.values[array.first as usize..][..array.count as usize];
-                        visit(array, old, &harvest.values[first..]);
-                        harvest.changed.push((index, first as u32));
+                    let old = &self.values[array.first as usize..][..array.count as usize];
+                    let new = pages.array(array, old, &mut gathered);
+                    // Most have not changed although their page has.
+                    if new == old {
+                        continue;
+                    }
+                    visit(array, old, new);
+                    if let Some(counters) = &mut harvest.counters {
+                        counters.arrays.push((index, counters.values.len() as u32));
+                        counters.values.extend_from_slice(new);
                     }
                 }
             }
@@ -148,44 +128,17 @@ impl Counting {
         Ok(harvest)
     }
 
-    /// Appends an array's values in a run to the harvest's, if they differ.
-    fn compare(&self, array: &Array, pages: &Pages, harvest: &mut Harvest) -> bool {
-        let baseline = &self.values[array.first as usize..][..array.count as usize];
-        if pages.is_within_page(array) {
-            // Most are, and most have not changed although their page has.
-            match pages.values(array.address, baseline.len()) {
-                Some(values) if values != baseline => harvest.values.extend_from_slice(values),
-                _ => return false,
-            }
-            return true;
-        }
-        let first_value = harvest.values.len();
-        let mut address = array.address;
-        let mut rest = baseline;
-        while !rest.is_empty() {
-            let in_page = ((PAGE_BYTES - address % PAGE_BYTES) / COUNTER_BYTES) as usize;
-            let (here, later) = rest.split_at(in_page.min(rest.len()));
-            harvest.values.extend_from_slice(pages.values(address, here.len()).unwrap_or(here));
-            address += here.len() as u64 * COUNTER_BYTES;
-            rest = later;
-        }
-        let differs = harvest.values[first_value..] != *baseline;
-        if !differs {
-            harvest.values.truncate(first_value);
-        }
-        differs
-    }
-
-    /// All values of a run, by dense id.
+    /// All values of a run, by dense id; `None` if its counters were not kept.
     #[must_use]
-    pub fn all_values(&self, harvest: &Harvest) -> Vec<i64> {
+    pub fn all_values(&self, harvest: &Harvest) -> Option<Vec<i64>> {
+        let counters = harvest.counters.as_ref()?;
         let mut values = self.values.clone();
-        for &(index, first) in &harvest.changed {
+        for &(index, first) in &counters.arrays {
             let array = &self.map.arrays[index as usize];
-            let changed = &harvest.values[first as usize..][..array.count as usize];
+            let changed = &counters.values[first as usize..][..array.count as usize];
             values[array.first as usize..][..array.count as usize].copy_from_slice(changed);
         }
-        values
+        Some(values)
     }
 }
 
@@ -226,8 +179,22 @@ impl Pages {
         memory.read_pages(&self.runs, bytemuck::cast_slice_mut(&mut self.values[..needed]))
     }
 
-    fn is_within_page(&self, array: &Array) -> bool {
-        array.address % PAGE_BYTES + u64::from(array.count) * COUNTER_BYTES <= PAGE_BYTES
+    /// An array's values; where the run has not written, the old ones. `gathered` is workspace.
+    fn array<'a>(&'a self, array: &Array, old: &'a [i64], gathered: &'a mut Vec<i64>) -> &'a [i64] {
+        if array.address % PAGE_BYTES + u64::from(array.count) * COUNTER_BYTES <= PAGE_BYTES {
+            return self.values(array.address, old.len()).unwrap_or(old);
+        }
+        gathered.clear();
+        let mut address = array.address;
+        let mut rest = old;
+        while !rest.is_empty() {
+            let in_page = ((PAGE_BYTES - address % PAGE_BYTES) / COUNTER_BYTES) as usize;
+            let (here, later) = rest.split_at(in_page.min(rest.len()));
+            gathered.extend_from_slice(self.values(address, here.len()).unwrap_or(here));
+            address += here.len() as u64 * COUNTER_BYTES;
+            rest = later;
+        }
+        gathered
     }
 
     /// Counters within one page, if the run has written it.
@@ -313,7 +280,7 @@ mod tests {
         let mut address = FIRST_PAGE * PAGE_BYTES;
         let mut first = 0;
         let array = |(&count, function): (&u32, u32)| {
-            let array = Array { address, first, count, object: 0, function, function_id: function };
+            let array = Array { address, first, count, function_id: function };
             address += u64::from(count + 1) * COUNTER_BYTES;
             first += count;
             array
@@ -335,26 +302,27 @@ mod tests {
             let mut counting = Counting::new(map, count, &zero).expect("readable");
             // Every counter of a written page has changed.
             let values: Vec<i64> = (0..total).map(|index| i64::from(own[index / VALUES_PER_PAGE])).collect();
-            let mut visited = [Vec::new(), Vec::new()];
-            let [first, second] = &mut visited;
-            let mut visits = [first, second].map(|visited| {
-                |array: &Array, old: &[i64], new: &[i64]| {
-                    assert!(old.iter().all(|&value| value == 0));
-                    visited.push((array.function, new.to_vec()));
-                }
-            });
-            let [first, second] = &mut visits;
-            let harvest = counting.harvest(&memory(&values, &own), [first, second]).expect("readable");
-            let visited = visited.concat();
+            let mut visited = Vec::new();
+            let visit: Visit<'_> = &mut |array, old, new| {
+                assert!(old.iter().all(|&value| value == 0));
+                visited.push((array.function_id, new.to_vec()));
+            };
+            let harvest = counting.harvest(&memory(&values, &own), true, visit).expect("readable");
             let expected: Vec<(u32, Vec<i64>)> = arrays
                 .iter()
                 .map(|array| {
                     let first = (array.address - FIRST_PAGE * PAGE_BYTES) / COUNTER_BYTES;
-                    (array.function, values[first as usize..][..array.count as usize].to_vec())
+                    (array.function_id, values[first as usize..][..array.count as usize].to_vec())
                 })
                 .filter(|(_, values)| values.iter().any(|&value| value != 0))
                 .collect();
             assert_eq!(visited, expected, "{own:?}");
+            let all = counting.all_values(&harvest).expect("they were kept");
+            for array in &arrays {
+                let first = ((array.address - FIRST_PAGE * PAGE_BYTES) / COUNTER_BYTES) as usize;
+                let count = array.count as usize;
+                assert_eq!(all[array.first as usize..][..count], values[first..][..count], "{own:?}");
+            }
             assert_eq!(harvest.pages, own.iter().filter(|&&own| own).count());
         }
     }

@@ -21,6 +21,8 @@ pub struct RunRequest {
     pub environment: Vec<(OsString, OsString)>,
     /// What it may use.
     pub limits: RunLimits,
+    /// Keep the counters themselves, for a report of every branch.
+    pub keep_counters: bool,
 }
 
 /// How a run ended.

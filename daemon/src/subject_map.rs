@@ -15,6 +15,8 @@ type CheckedMap<'a> = std::result::Result<(ObjectMap<'a>, &'a [u32]), hearth_cov
 /// The atlas, and the maps that were needed so far.
 struct Tables<'a> {
     atlas: Atlas<'a>,
+    /// The id of each object's first function.
+    first_functions: Vec<u32>,
     maps: Vec<OnceLock<CheckedMap<'a>>>,
 }
 
@@ -39,7 +41,9 @@ impl SubjectMap {
         let opened = Opened::try_new(file, |file| {
             let atlas = file.atlas()?;
             let maps = (0..atlas.object_count()).map(|_| OnceLock::new()).collect();
-            Ok::<_, hearth_coverage::Error>(Tables { atlas, maps })
+            let first = |object| atlas.object_ids(object).map_or(0, |ids| ids.functions.start);
+            let first_functions = (0..atlas.object_count()).map(first).collect();
+            Ok::<_, hearth_coverage::Error>(Tables { atlas, first_functions, maps })
         })?;
         Ok(Self(opened))
     }
@@ -47,6 +51,15 @@ impl SubjectMap {
     /// Calls a function with the atlas.
     pub fn with_atlas<T>(&self, body: impl FnOnce(&Atlas<'_>) -> T) -> T {
         self.0.with_dependent(|_, tables| body(&tables.atlas))
+    }
+
+    /// The object a function is of, and the function's number in it.
+    #[must_use]
+    pub fn function(&self, id: u32) -> (u32, usize) {
+        self.0.with_dependent(|_, tables| {
+            let object = tables.first_functions.partition_point(|&first| first <= id).saturating_sub(1);
+            (object as u32, (id - tables.first_functions[object]) as usize)
+        })
     }
 
     /// Calls a function with an object's map and its place in the ids.

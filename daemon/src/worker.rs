@@ -6,7 +6,7 @@ use crate::harvest::Counting;
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};
-use hearth_coverage::spectrum::{Adder, Baseline, Spectrum, take_baseline, take_spectrum};
+use hearth_coverage::spectrum::{Adder, Baseline, Spectrum};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,15 +22,9 @@ pub struct Worker {
 struct Coverage {
     map: Arc<SubjectMap>,
     baseline: Arc<Baseline>,
-    shares: [Share; 2],
-}
-
-/// One half of the work on a run's counters.
-#[derive(Debug)]
-struct Share {
-    map: Arc<SubjectMap>,
     adder: Adder,
-    problem: Option<String>,
+    /// Why a function's counts could not be found.
+    problem: Option<Error>,
 }
 
 /// A run and its coverage.
@@ -58,16 +52,14 @@ impl Worker {
         map.with_atlas(|atlas| zygote.count(&key.binary, atlas))?;
         let (line_count, function_count) =
             map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
-        let mut shares = [(); 2].map(|()| Share {
-            map: map.clone(),
-            adder: Adder::new(line_count, function_count),
-            problem: None,
-        });
+        let adder = Adder::new(line_count, function_count);
+        let baseline = Arc::new(Baseline { lines: Vec::new(), functions: Vec::new() });
+        let mut coverage = Coverage { map, baseline, adder, problem: None };
         if let Some(counting) = zygote.counting() {
-            add_all(counting, &mut shares)?;
+            coverage.add_all(counting)?;
         }
-        let baseline = Arc::new(take_baseline(shares.each_mut().map(|share| &mut share.adder)));
-        Ok(Self { zygote, coverage: Some(Coverage { map, baseline, shares }) })
+        coverage.baseline = Arc::new(coverage.adder.take_baseline());
+        Ok(Self { zygote, coverage: Some(coverage) })
     }
 
     /// The zygote.
@@ -95,27 +87,20 @@ impl Worker {
     pub fn run(&mut self, request: &RunRequest) -> Result<Answer> {
         let started = Instant::now();
         let Some(coverage) = &mut self.coverage else {
-            let mut run = self.zygote.run(request, [&mut |_, _, _| {}, &mut |_, _, _| {}])?;
+            let mut run = self.zygote.run(request, &mut |_, _, _| {})?;
             run.times.total = started.elapsed();
             let spectrum = Err("the subject is not instrumented".to_owned());
             return Ok(Answer { run, spectrum, baseline: None });
         };
-        let [first, second] = &mut coverage.shares;
-        let ran = self.zygote.run(
-            request,
-            [&mut |array, old, new| first.change(array, old, new), &mut |array, old, new| {
-                second.change(array, old, new);
-            }],
-        );
+        let ran = self.zygote.run(request, &mut |array, old, new| coverage.change(array, old, new));
         let taking = Instant::now();
         // Taken in any case: what is left would be added to the next run.
-        let spectrum =
-            take_spectrum(coverage.shares.each_mut().map(|share| &mut share.adder), &coverage.baseline);
-        let problem = coverage.shares.iter_mut().filter_map(|share| share.problem.take()).next();
+        let spectrum = coverage.adder.take_spectrum(&coverage.baseline);
+        let problem = coverage.problem.take();
         let mut run = ran?;
         let spectrum = match (&run.harvest, problem) {
             (Ok(_), None) => Ok(spectrum),
-            (Ok(_), Some(problem)) => Err(problem),
+            (Ok(_), Some(problem)) => Err(problem.to_string()),
             (Err(reason), _) => Err(reason.clone()),
         };
         run.times.harvest += taking.elapsed();
@@ -124,35 +109,29 @@ impl Worker {
     }
 }
 
-impl Share {
+impl Coverage {
     fn change(&mut self, array: &Array, old: &[i64], new: &[i64]) {
-        if self.adder.change_again(array.function_id, old, new) {
+        let Self { map, adder, .. } = self;
+        if adder.change_again(array.function_id, old, new) {
             return;
         }
-        let adder = &mut self.adder;
-        let changed = self.map.with_object(array.object, |place| {
-            adder.change(place, array.function as usize, old, new).map_err(Error::from)
-        });
+        let (object, function) = map.function(array.function_id);
+        let changed = map.with_object(object, |place| Ok(adder.change(place, function, old, new)?));
         if let Err(error) = changed {
-            self.problem = Some(error.to_string());
+            self.problem = Some(error);
         }
     }
-}
 
-/// Adds all functions that have run at the warm point.
-fn add_all(counting: &Counting, shares: &mut [Share; 2]) -> Result<()> {
-    let largest = counting.map.arrays.iter().map(|array| array.count).max().unwrap_or(0);
-    let zeros = vec![0; largest as usize];
-    for (index, array) in counting.map.arrays.iter().enumerate() {
-        let values = &counting.values[array.first as usize..][..array.count as usize];
-        if values.iter().any(|&value| value != 0) {
-            // Each function stays with the half that will have it in runs.
-            let share = &mut shares[usize::from(index >= counting.second_half())];
-            share.change(array, &zeros[..values.len()], values);
-            if let Some(problem) = share.problem.take() {
-                return Err(Error::Counters(problem));
+    /// Adds all functions that have run at the warm point.
+    fn add_all(&mut self, counting: &Counting) -> Result<()> {
+        let largest = counting.map.arrays.iter().map(|array| array.count).max().unwrap_or(0);
+        let zeros = vec![0; largest as usize];
+        for array in &counting.map.arrays {
+            let values = &counting.values[array.first as usize..][..array.count as usize];
+            if values.iter().any(|&value| value != 0) {
+                self.change(array, &zeros[..values.len()], values);
             }
         }
+        self.problem.take().map_or(Ok(()), Err)
     }
-    Ok(())
 }

@@ -210,13 +210,12 @@ impl Zygote {
         Ok(())
     }
 
-    /// Forks a run and waits for its end. Each of `visits` is called with one half of the counters that differ
-    /// from the zygote's, function by function: where they are, what they were at the warm point and what they
-    /// are.
+    /// Forks a run and waits for its end. `visit` is called with the counters that differ from the zygote's,
+    /// function by function: where they are, what they were at the warm point and what they are.
     ///
     /// # Errors
     /// If the request is too large, or the zygote does not answer; it is then of no further use.
-    pub fn run(&mut self, request: &RunRequest, visits: [Visit<'_>; 2]) -> Result<Run> {
+    pub fn run(&mut self, request: &RunRequest, visit: Visit<'_>) -> Result<Run> {
         let started = Instant::now();
         if request.input.is_some() && self.frozen_input.is_some() && request.input != self.frozen_input {
             return Err(Error::InputFrozen { warm: self.warm.to_string() });
@@ -243,7 +242,7 @@ impl Zygote {
         let (ended, verdict) = self.wait_for_end(&mut stage, &request.limits, started)?;
         let harvest_started = Instant::now();
         let mut notes = stage.notes()?;
-        let harvest = self.harvest(&mut notes, visits);
+        let harvest = self.harvest(&mut notes, request.keep_counters, visit);
         packet::send(&self.launched.control, &clear(), &[], &[]).map_err(lost("it takes no requests"))?;
         self.unclear = true;
         let between = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from));
@@ -324,7 +323,8 @@ impl Zygote {
     fn harvest(
         &mut self,
         notes: &mut Notes,
-        visits: [Visit<'_>; 2],
+        keep: bool,
+        visit: Visit<'_>,
     ) -> std::result::Result<crate::harvest::Harvest, String> {
         let Some(counting) = &mut self.counting else {
             return Err("the subject is not instrumented".to_owned());
@@ -346,7 +346,7 @@ impl Zygote {
                 );
             }
         }
-        counting.harvest(&memory, visits).map_err(gone)
+        counting.harvest(&memory, keep, visit).map_err(gone)
     }
 
     /// Waits until nothing is left of the run before.

@@ -73,7 +73,12 @@ fn request(way: &Way) -> RunRequest {
     let wall_ms = if way.outcome == Outcome::TimedOut { WALL_MS } else { 20_000 };
     let limits =
         RunLimits { wall_ms, memory_bytes: MEMORY_BYTES, output_bytes: OUTPUT_BYTES, ..RunLimits::default() };
-    RunRequest { environment: vec![("WAY".into(), way.name.into())], limits, ..RunRequest::default() }
+    RunRequest {
+        environment: vec![("WAY".into(), way.name.into())],
+        limits,
+        keep_counters: true,
+        ..RunRequest::default()
+    }
 }
 
 /// How often the line in `mark` ran.
@@ -176,7 +181,7 @@ fn counters_are_what_a_debugger_reads() {
         let answer = worker.run(&request(way)).expect("a run");
         let harvest = answer.run.harvest.as_ref().expect("counters");
         let counting = worker.zygote().counting().expect("counters");
-        let values = counting.all_values(harvest);
+        let values = counting.all_values(harvest).expect("they were kept");
         let arrays = &counting.map.arrays;
         let reads: String =
             arrays.iter().map(|array| format!(" -ex 'x/{}gd {:#x}'", array.count, array.address)).collect();

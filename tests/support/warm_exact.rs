@@ -88,7 +88,11 @@ impl Bench {
 
     /// Runs one input both ways and compares.
     pub fn check(&mut self, input: &[u8]) -> Result<WarmCompared, String> {
-        let request = hearth_daemon::RunRequest { input: Some(input.to_vec()), ..Default::default() };
+        let request = hearth_daemon::RunRequest {
+            input: Some(input.to_vec()),
+            keep_counters: true,
+            ..Default::default()
+        };
         let answer = self.worker.run(&request).map_err(|error| error.to_string())?;
         let text = |error: std::io::Error| error.to_string();
         for name in ["output", "data"] {
@@ -119,7 +123,7 @@ impl Bench {
     fn compare_counters(&self, answer: &Answer) -> Result<WarmCompared, String> {
         let harvest = answer.run.harvest.as_ref()?;
         let counting = self.worker.zygote().counting().ok_or("no counters")?;
-        let values = counting.all_values(harvest);
+        let values = counting.all_values(harvest).ok_or("the counters were not kept")?;
         let baseline = answer.baseline.as_ref().ok_or("no baseline")?;
         let spectrum = answer.spectrum.as_ref()?;
         let lines = spectrum.all_lines(baseline);

@@ -143,6 +143,7 @@ fn obey(line: &Line, resolver: &Mutex<Resolver>, pool: &Pool, limits: &LimitArgs
         directory: None,
         environment: line.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         limits: limits.limits(),
+        keep_counters: false,
     };
     let answer = pool.run(&resolved.key, resolved.map.as_ref(), &request)?;
     Ok(show::one(&answer, resolved.map.as_deref()))

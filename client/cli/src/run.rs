@@ -136,6 +136,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         directory: None,
         environment: Vec::new(),
         limits: args.limits.limits(),
+        keep_counters: args.report.is_some(),
     };
     if args.repeat == 0 {
         bail!("--repeat 0 would run nothing");

@@ -17,9 +17,9 @@ const TERMS_PER_ARC: usize = 64;
 /// The sums of many functions, one after the other, as words.
 ///
 /// A sum is its number of terms and the terms: twice the counter, plus one if it is subtracted. A function is
-/// its number of calls; the lines that run as often as one arc is taken: how many, and for each its id and the
-/// counter; its other lines: how many, and for each its id and sum; its loops: how many, and for each the line's
-/// id, the number of sums, and the sums.
+/// its number of calls; the lines that run as often as one arc is taken, in runs of lines with following ids:
+/// how many runs, and for each the first id, the number of lines and the counter; its other lines: how many, and
+/// for each its id and sum; its loops: how many, and for each the line's id, the number of sums, and the sums.
 #[derive(Debug, Default)]
 pub struct Sums {
     words: Vec<u32>,
@@ -49,9 +49,10 @@ impl Sums {
         self.push_sum(&solved.blocks[ENTRY_BLOCK as usize]);
         let is_single = |factors: &Factors| matches!(factors[..], [(_, 1)]);
         let (singles, others): (Vec<_>, Vec<_>) = sums.iter().partition(|(_, factors)| is_single(factors));
-        self.words.push(singles.len() as u32);
-        for (line, factors) in singles {
-            self.words.extend([*line, factors[0].0]);
+        let follows = |a: &&(u32, Factors), b: &&(u32, Factors)| a.0 + 1 == b.0 && a.1 == b.1;
+        self.words.push(singles.chunk_by(follows).count() as u32);
+        for run in singles.chunk_by(follows) {
+            self.words.extend([run[0].0, run.len() as u32, run[0].1[0].0]);
         }
         self.words.push(others.len() as u32);
         for (line, factors) in others {
@@ -78,8 +79,8 @@ impl Sums {
         self.words[begin] = (self.words.len() - begin - 1) as u32;
     }
 
-    /// Calls `add` with what changes of the lines between two sets of counters, and returns the change of the
-    /// number of calls. `changes` is workspace.
+    /// Calls `add` with what changes of the lines between two sets of counters: the first line, the number of
+    /// lines, and what is added to each. Returns the change of the number of calls. `changes` is workspace.
     #[inline]
     pub fn change(
         &self,
@@ -87,23 +88,23 @@ impl Sums {
         old: &[i64],
         new: &[i64],
         changes: &mut Vec<i64>,
-        mut add: impl FnMut(u32, i64),
+        mut add: impl FnMut(u32, u32, i64),
     ) -> i64 {
         changes.clear();
         changes.extend(new.iter().zip(old).map(|(&new, &old)| new.wrapping_sub(old)));
         let mut reader = Reader { words: &self.words[place.0 as usize..] };
         let calls = reader.sum(changes);
-        for &[line, counter] in reader.pairs() {
+        for &[line, count, counter] in reader.runs() {
             let change = changes[counter as usize];
             if change != 0 {
-                add(line, change);
+                add(line, count, change);
             }
         }
         for _ in 0..reader.word() {
             let line = reader.word();
             let change = reader.sum(changes);
             if change != 0 {
-                add(line, change);
+                add(line, 1, change);
             }
         }
         for _ in 0..reader.word() {
@@ -116,7 +117,7 @@ impl Sums {
                 smallest_new = smallest_new.min(sum(terms, new));
             }
             // A loop with an arc that was not taken was not run through.
-            add(line, smallest_new.max(0).wrapping_sub(smallest_old.max(0)));
+            add(line, 1, smallest_new.max(0).wrapping_sub(smallest_old.max(0)));
         }
         calls
     }
@@ -143,11 +144,11 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn pairs(&mut self) -> &'a [[u32; 2]] {
+    fn runs(&mut self) -> &'a [[u32; 3]] {
         let count = self.word() as usize;
-        let (pairs, rest) = self.words.split_at(2 * count);
+        let (runs, rest) = self.words.split_at(3 * count);
         self.words = rest;
-        pairs.as_chunks().0
+        runs.as_chunks().0
     }
 
     #[inline]

@@ -22,7 +22,7 @@ pub struct Baseline {
 pub struct Spectrum {
     /// Line ids and counts, in order.
     pub lines: Vec<(u32, i64)>,
-    /// Function ids and how often each was called, in order; those whose counters differ.
+    /// Function ids and how often each was called, in order.
     pub functions: Vec<(u32, i64)>,
 }
 
@@ -75,10 +75,9 @@ pub struct Adder {
     arcs: Vec<i64>,
     changes: Vec<i64>,
     /// By line id.
-    lines: Vec<i64>,
-    /// A bit for each line that was added to.
-    touched: Vec<u64>,
-    functions: Vec<(u32, i64)>,
+    lines: Changes,
+    /// Of the number of calls, by function id.
+    calls: Changes,
     sums: linear::Sums,
     /// By function id.
     ways: Vec<Way>,
@@ -105,9 +104,8 @@ impl Adder {
             workspace: Workspace::default(),
             arcs: Vec::new(),
             changes: Vec::new(),
-            lines: vec![0; line_count],
-            touched: vec![0; line_count.div_ceil(64)],
-            functions: Vec::new(),
+            lines: Changes::new(line_count),
+            calls: Changes::new(function_count),
             sums: linear::Sums::default(),
             ways: vec![Way::Unknown; function_count],
         }
@@ -119,11 +117,10 @@ impl Adder {
     pub fn change_again(&mut self, function: u32, old: &[i64], new: &[i64]) -> bool {
         match self.ways[function as usize] {
             Way::Sums(sums) => {
-                let Self { changes, lines, touched, .. } = self;
-                let calls = self
-                    .sums
-                    .change(sums, old, new, changes, |line, change| add(lines, touched, line, change));
-                self.functions.push((function, calls));
+                let Self { changes, lines, .. } = self;
+                let add = |line, count, change| lines.add(line, count, change);
+                let calls = self.sums.change(sums, old, new, changes, add);
+                self.calls.add(function, 1, calls);
                 true
             }
             Way::Hidden => true,
@@ -151,7 +148,8 @@ impl Adder {
         }
         let before = self.solve(place, index, old, -1)?;
         let after = self.solve(place, index, new, 1)?;
-        self.functions.push((id, after.execution_count.wrapping_sub(before.execution_count)));
+        let calls = after.execution_count.wrapping_sub(before.execution_count);
+        self.calls.add(id, 1, calls);
         Ok(())
     }
 
@@ -173,63 +171,81 @@ impl Adder {
         if counters.iter().all(|&counter| counter == 0) {
             return Ok(FunctionCoverage::default());
         }
-        let Self { workspace, arcs, lines, touched, .. } = self;
+        let Self { workspace, arcs, lines, .. } = self;
         arcs.clear();
         arcs.resize(arc_range(place.map, function).len(), 0);
         solve_function(place.map, function, counters, arcs, workspace, |slot, piece| {
             if let Piece::Count(count) = piece {
-                add(lines, touched, place.lines[slot as usize], count.wrapping_mul(factor));
+                lines.add(place.lines[slot as usize], 1, count.wrapping_mul(factor));
             }
         })
     }
+
+    /// What has been added up so far, as a baseline. Begins anew.
+    #[must_use]
+    pub fn take_baseline(&mut self) -> Baseline {
+        let mut baseline =
+            Baseline { lines: vec![0; self.lines.table.len()], functions: vec![0; self.ways.len()] };
+        let spectrum = self.take_spectrum(&baseline);
+        for (id, count) in spectrum.lines {
+            baseline.lines[id as usize] = count;
+        }
+        for (id, count) in spectrum.functions {
+            baseline.functions[id as usize] = count;
+        }
+        baseline
+    }
+
+    /// What has been added up so far, as changes to a baseline. Begins anew.
+    #[must_use]
+    pub fn take_spectrum(&mut self, baseline: &Baseline) -> Spectrum {
+        Spectrum { lines: self.lines.take(&baseline.lines), functions: self.calls.take(&baseline.functions) }
+    }
 }
 
-/// What some adders have added up so far, as a baseline. They begin anew.
-#[must_use]
-pub fn take_baseline<const N: usize>(mut adders: [&mut Adder; N]) -> Baseline {
-    let (lines, functions) = adders.first().map_or((0, 0), |adder| (adder.lines.len(), adder.ways.len()));
-    let mut baseline = Baseline { lines: vec![0; lines], functions: vec![0; functions] };
-    let spectrum = take_spectrum(adders.each_mut().map(|adder| &mut **adder), &baseline);
-    for (id, count) in spectrum.lines {
-        baseline.lines[id as usize] = count;
-    }
-    for (id, count) in spectrum.functions {
-        baseline.functions[id as usize] = count;
-    }
-    baseline
+/// Changes to a table, which are found again without looking at all of it.
+#[derive(Debug)]
+struct Changes {
+    table: Vec<i64>,
+    /// One for each block of the table that has been added to.
+    marks: Vec<bool>,
 }
 
-/// What some adders have added up so far, as changes to a baseline. They begin anew.
-#[must_use]
-pub fn take_spectrum<const N: usize>(mut adders: [&mut Adder; N], baseline: &Baseline) -> Spectrum {
-    let mut lines = Vec::new();
-    let word_count = adders.first().map_or(0, |adder| adder.touched.len());
-    for index in 0..word_count {
-        let mut bits =
-            adders.iter_mut().fold(0, |bits, adder| bits | std::mem::take(&mut adder.touched[index]));
-        while bits != 0 {
-            let id = index * 64 + bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            let change = adders
-                .iter_mut()
-                .fold(0_i64, |change, adder| change.wrapping_add(std::mem::take(&mut adder.lines[id])));
-            if change != 0 {
-                lines.push((id as u32, baseline.lines[id].wrapping_add(change)));
-            }
+/// Entries in a block.
+const BLOCK: usize = 64;
+
+impl Changes {
+    fn new(length: usize) -> Self {
+        Self { table: vec![0; length], marks: vec![false; length.div_ceil(BLOCK)] }
+    }
+
+    #[inline]
+    fn add(&mut self, first: u32, count: u32, change: i64) {
+        let (first, end) = (first as usize, first as usize + count as usize);
+        for entry in &mut self.table[first..end] {
+            *entry = entry.wrapping_add(change);
+        }
+        for mark in &mut self.marks[first / BLOCK..=(end - 1) / BLOCK] {
+            *mark = true;
         }
     }
-    let mut functions: Vec<(u32, i64)> =
-        adders.iter_mut().flat_map(|adder| std::mem::take(&mut adder.functions)).collect();
-    functions.sort_unstable();
-    for (id, calls) in &mut functions {
-        *calls = baseline.functions[*id as usize].wrapping_add(*calls);
-    }
-    Spectrum { lines, functions }
-}
 
-#[inline]
-fn add(lines: &mut [i64], touched: &mut [u64], line: u32, change: i64) {
-    let count = &mut lines[line as usize];
-    *count = count.wrapping_add(change);
-    touched[line as usize / 64] |= 1 << (line % 64);
+    /// Takes the changes out, and returns what they make of a baseline, in order.
+    fn take(&mut self, baseline: &[i64]) -> Vec<(u32, i64)> {
+        let mut taken = Vec::new();
+        for (block, mark) in self.marks.iter_mut().enumerate() {
+            if !std::mem::take(mark) {
+                continue;
+            }
+            let first = block * BLOCK;
+            let end = (first + BLOCK).min(self.table.len());
+            for (id, entry) in (first..end).zip(&mut self.table[first..end]) {
+                // An entry can have been added to and taken from in equal parts.
+                if *entry != 0 {
+                    taken.push((id as u32, baseline[id].wrapping_add(std::mem::take(entry))));
+                }
+            }
+        }
+        taken
+    }
 }

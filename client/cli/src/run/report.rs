@@ -26,7 +26,9 @@ pub fn write(path: &Path, format: ReportFormat, worker: &Worker, answer: &Answer
     let (Some(counting), Some(map)) = (worker.zygote().counting(), worker.map()) else {
         return Err(Error::Counters("the subject is not instrumented".to_owned()));
     };
-    let values = counting.all_values(harvest);
+    let values = counting
+        .all_values(harvest)
+        .ok_or_else(|| Error::Counters("the counters were not kept".to_owned()))?;
     let mut workspace = Workspace::default();
     let names = gcov_json::Names::new(libstdcxx::demangle);
     let mut writer = gcov_json::Writer::new(true, &names);
