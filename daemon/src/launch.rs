@@ -63,7 +63,7 @@ pub enum SandboxPolicy {
 pub(crate) struct Launched {
     launcher: Child,
     /// The launcher kills the subject when this closes.
-    _alive: UnixStream,
+    alive: UnixStream,
     /// The socket to the shim.
     pub control: OwnedFd,
     /// What the subject writes before its warm point.
@@ -120,7 +120,7 @@ impl Launched {
     pub fn start(launcher: &Path, order: &Order, policy: SandboxPolicy) -> Result<Self> {
         let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
         let (control, shim_end) = packet::pair().during("make a socket")?;
-        let (mut alive, launcher_end) = UnixStream::pair().during("make a socket")?;
+        let (alive, launcher_end) = UnixStream::pair().during("make a socket")?;
         let output = memory_file()?;
         let text = serde_json::to_vec(order).map_err(|error| failed(error.to_string()))?;
         let mut order_file = memory_file()?;
@@ -143,45 +143,33 @@ impl Launched {
         let child = command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.display())))?;
         drop(command);
         alive.set_read_timeout(Some(LAUNCH_DEADLINE)).during("set a timeout")?;
-        let mut process = None;
-        let mut report = read_report(&mut alive);
-        // The launcher and the subject both have something to say, in any order.
-        let mut ready = None;
-        while let Some(Report::Process(_) | Report::Ready { .. }) = report {
-            match report {
-                Some(Report::Process(pid)) => process = Some(pid),
-                said => ready = said,
-            }
-            report =
-                if process.is_some() && ready.is_some() { ready.take() } else { read_report(&mut alive) };
-            if process.is_some() && matches!(report, Some(Report::Ready { .. })) {
-                break;
-            }
-        }
         let mut launched = Self {
             launcher: child,
-            _alive: alive,
+            alive,
             control,
             output,
-            process,
+            process: None,
             missing: Vec::new(),
             limits_processes_by_user: false,
         };
-        match report {
-            Some(Report::Ready { missing, .. })
-                if !missing.is_empty() && policy == SandboxPolicy::Required =>
-            {
-                Err(Error::Sandbox { missing })
-            }
-            Some(Report::Ready { missing, limits_processes_by_user }) => {
-                (launched.missing, launched.limits_processes_by_user) = (missing, limits_processes_by_user);
-                Ok(launched)
-            }
-            Some(Report::Failed(problem)) => Err(failed(problem)),
-            Some(Report::Process(_)) | None => {
-                Err(failed(format!("the launcher said nothing; {}", launched.output())))
+        // The launcher names the process, and the process says that its sandbox stands, in any order.
+        let mut ready = false;
+        while launched.process.is_none() || !ready {
+            match read_report(&mut launched.alive) {
+                Some(Report::Process(pid)) => launched.process = Some(pid),
+                Some(Report::Ready { missing, limits_processes_by_user }) => {
+                    ready = true;
+                    (launched.missing, launched.limits_processes_by_user) =
+                        (missing, limits_processes_by_user);
+                }
+                Some(Report::Failed(problem)) => return Err(failed(problem)),
+                None => return Err(failed(format!("the launcher said nothing; {}", launched.output()))),
             }
         }
+        if !launched.missing.is_empty() && policy == SandboxPolicy::Required {
+            return Err(Error::Sandbox { missing: launched.missing.clone() });
+        }
+        Ok(launched)
     }
 
     /// What the subject has written, cut to a limit.

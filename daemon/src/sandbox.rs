@@ -74,6 +74,8 @@ fn launch(daemon: &mut UnixStream, order: &Order) -> Result<ExitCode, String> {
         0 => match start(daemon, order, missing) {
             Ok(never) => match never {},
             Err(problem) => {
+                // Once the sandbox stands, the daemon listens to the subject's output only.
+                eprintln!("{problem}");
                 report(daemon, &Report::Failed(problem));
                 // SAFETY: ends the process; there is nothing to clean up.
                 unsafe { libc::_exit(libc::EXIT_FAILURE) }

@@ -70,8 +70,9 @@ fn load_bias() -> usize {
     // SAFETY: as above.
     let count = unsafe { libc::getauxval(libc::AT_PHNUM) } as usize;
     for index in 0..count {
+        let header = (headers + index * size_of::<libc::Elf64_Phdr>()) as *const libc::Elf64_Phdr;
         // SAFETY: the kernel says that the program's headers are there, this many.
-        let header = unsafe { &*(headers as *const libc::Elf64_Phdr).add(index) };
+        let header = unsafe { &*header };
         if header.p_type == libc::PT_PHDR {
             return headers.wrapping_sub(header.p_vaddr as usize);
         }

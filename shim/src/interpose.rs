@@ -58,20 +58,15 @@ macro_rules! real {
 /// Returns as the C library does: -1 and `errno` for an error.
 fn conclude(result: Result<c_int>) -> c_int {
     result.unwrap_or_else(|error| {
-        set_errno(error);
+        sys::set_errno(error);
         -1
     })
 }
 
-fn set_errno(error: c_int) {
-    // SAFETY: the C library's errno is always writable.
-    unsafe { *libc::__errno_location() = error };
-}
-
 /// Opens a file as `openat` would.
 unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> Result<c_int> {
-    // SAFETY: the caller hands over what it was called with.
     if files::is_active()
+        // SAFETY: the caller hands over what it was called with.
         && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
     {
         files::before_open(&resolved);
@@ -171,7 +166,7 @@ unsafe fn open_stream(path: *const c_char, mode: *const c_char) -> Option<*mut l
         // SAFETY: the descriptor is open, and the mode a C string.
         Ok(fd) => Some(unsafe { libc::fdopen(fd, mode) }),
         Err(error) => {
-            set_errno(error);
+            sys::set_errno(error);
             Some(std::ptr::null_mut())
         }
     }
@@ -210,21 +205,15 @@ pub unsafe extern "C" fn freopen(
     mode: *const c_char,
     stream: *mut libc::FILE,
 ) -> *mut libc::FILE {
-    let mut own = crate::path::descriptor_path(0);
-    let mut target = path;
-    let mut opened = -1;
-    // SAFETY: the caller hands over C strings, or null for the same file again.
-    if files::is_active() && !path.is_null() && !mode.is_null()
-        && let Ok(resolved) = unsafe { Path::resolve(libc::AT_FDCWD, path) }
-        // SAFETY: as above.
-        && let Some(flags) = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())
-        && let Some(Ok(fd)) = files::open(&resolved, flags, 0o666)
-    {
-        // The C library opens the file in memory by its descriptor's path.
-        own = crate::path::descriptor_path(fd);
-        target = own.as_ptr().cast();
-        opened = fd;
-    }
+    let opened = if files::is_active() && !path.is_null() && !mode.is_null() {
+        // SAFETY: the caller hands over C strings.
+        unsafe { open_in_memory(path, mode) }
+    } else {
+        None
+    };
+    // The C library opens a file in memory by its descriptor's path.
+    let own = crate::path::descriptor_path(opened.unwrap_or(0));
+    let target = if opened.is_some() { own.as_ptr().cast() } else { path };
     let result = real!(
         FREOPEN,
         fn(*const c_char, *const c_char, *mut libc::FILE) -> *mut libc::FILE,
@@ -232,11 +221,22 @@ pub unsafe extern "C" fn freopen(
         mode,
         stream
     );
-    let _ = own;
-    if opened >= 0 {
-        sys::close(opened);
+    if let Some(fd) = opened {
+        sys::close(fd);
     }
     result
+}
+
+/// Opens a file that is kept in memory, for a stream.
+///
+/// # Safety
+/// Path and mode must be C strings.
+unsafe fn open_in_memory(path: *const c_char, mode: *const c_char) -> Option<c_int> {
+    // SAFETY: the caller hands over a C string.
+    let resolved = unsafe { Path::resolve(libc::AT_FDCWD, path) }.ok()?;
+    // SAFETY: as above.
+    let flags = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())?;
+    files::open(&resolved, flags, 0o666)?.ok()
 }
 
 /// Opens a stream in place of another.
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn tmpfile() -> *mut libc::FILE {
         // SAFETY: the descriptor is open and the mode terminated.
         Ok(fd) => unsafe { libc::fdopen(fd, c"w+".as_ptr()) },
         Err(error) => {
-            set_errno(error);
+            sys::set_errno(error);
             std::ptr::null_mut()
         }
     }
@@ -429,9 +429,9 @@ pub unsafe extern "C" fn faccessat(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: c_int) -> c_int {
-    // SAFETY: the arguments are the caller's own.
     if files::is_active()
         && flags == 0
+        // SAFETY: the arguments are the caller's own.
         && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
         && let Some(removed) = files::remove(&resolved)
     {
@@ -460,8 +460,7 @@ pub unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
 pub unsafe extern "C" fn remove(path: *const c_char) -> c_int {
     // SAFETY: the arguments are the caller's own.
     let code = unsafe { unlinkat(libc::AT_FDCWD, path, 0) };
-    // SAFETY: the C library's errno is always readable.
-    if code == 0 || unsafe { *libc::__errno_location() } != libc::EISDIR {
+    if code == 0 || sys::errno() != libc::EISDIR {
         return code;
     }
     // SAFETY: as above.

@@ -254,8 +254,7 @@ fn fork() -> sys::Result<c_int> {
     let fork = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(fork) };
     // SAFETY: the function has no requirements.
     match unsafe { fork() } {
-        // SAFETY: the C library's errno is always readable.
-        -1 => Err(unsafe { *libc::__errno_location() }),
+        -1 => Err(sys::errno()),
         pid => Ok(pid),
     }
 }

@@ -277,3 +277,19 @@ pub fn thread_count() -> Result<usize> {
         }
     }
 }
+
+/// The C library's error number of this thread.
+pub fn errno() -> c_int {
+    // SAFETY: the function has no requirements.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: the C library keeps it readable as long as the thread lives.
+    unsafe { *place }
+}
+
+/// Sets the C library's error number of this thread.
+pub fn set_errno(error: c_int) {
+    // SAFETY: the function has no requirements.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: the C library keeps it writable as long as the thread lives.
+    unsafe { *place = error };
+}

@@ -7,6 +7,8 @@
 mod exact;
 #[path = "../support/notes_writer.rs"]
 mod notes_writer;
+#[path = "../support/option_sets.rs"]
+mod option_sets;
 #[path = "../support/plain_run.rs"]
 mod plain_run;
 #[path = "../support/programs.rs"]

@@ -1,8 +1,9 @@
 //! Plain runs of the real subjects: `hearth report` equals gcov on every file, function, line and branch.
 
 use crate::exact::{Compared, compare};
+use crate::option_sets::{CC1_OPTIONS, TCC_OPTIONS};
 use crate::plain_run::plain_run;
-use crate::programs::{CC1_OPTIONS, TCC_OPTIONS, csmith_program, preprocess};
+use crate::programs::{csmith_program, preprocess};
 use crate::{hearth, project};
 use hearth_subject::Store;
 use std::path::{Path, PathBuf};

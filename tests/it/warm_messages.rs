@@ -121,3 +121,34 @@ fn what_cannot_be_counted_is_told() {
         assert!(text.contains(expected), "{options:?} should say `{expected}`: {text}");
     }
 }
+
+/// The functions of an instrumented library are counted, and no data file is written for it either.
+#[test]
+fn instrumented_libraries_are_counted() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let build = scratch.path().join("build");
+    fs::create_dir(&build).expect("a directory");
+    fs::write(
+        build.join("work.c"),
+        "int work(int n) {\n  int s = 0;\n  while (n-- > 0)\n    s += n;\n  return s;\n}\n",
+    )
+    .expect("written");
+    fs::write(build.join("small.c"), "int work(int);\nint main(void) {\n  return work(7);\n}\n")
+        .expect("written");
+    gcc(&build, &["--coverage", "-O0", "-shared", "-fPIC", "-o", "libwork.so", "work.c"]);
+    gcc(&build, &["--coverage", "-O0", "-o", "small", "small.c", "-L.", "-lwork", "-Wl,-rpath,$ORIGIN"]);
+    let cache = scratch.path().join("cache");
+    let hearth_ok = |arguments: &[&str]| {
+        run(Command::new(hearth()).current_dir(&build).env("HEARTH_CACHE", &cache).args(arguments))
+    };
+    hearth_ok(&["subject", "add", "small", "--binary", "small", "--notes", "."]);
+    let report = hearth_ok(&["run", "small", "--report", "small.info"]);
+    assert_eq!(report.status.code(), Some(21), "{}", String::from_utf8_lossy(&report.stderr));
+    let info = fs::read_to_string(build.join("small.info")).expect("a report");
+    let library =
+        info.split("end_of_record").find(|record| record.contains("work.c")).expect("the library is in it");
+    assert!(library.contains("DA:4,7\n"), "{library}");
+    assert!(info.contains("small.c"), "{info}");
+    let data = fs::read_dir(&build).expect("a directory").filter_map(Result::ok);
+    assert_eq!(data.filter(|entry| entry.path().extension().is_some_and(|e| e == "gcda")).count(), 0);
+}

@@ -5,11 +5,15 @@
 
 #[path = "../../tests/support/plain_run.rs"]
 mod plain_run;
+#[path = "../../tests/support/programs.rs"]
+mod programs;
 
 #[path = "bench/gcov.rs"]
 mod gcov;
 #[path = "bench/measure.rs"]
 mod measure;
+#[path = "bench/warm.rs"]
+mod warm;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
@@ -22,11 +26,13 @@ struct Cli {
     /// Which one
     name: Benchmark,
     /// The subjects to measure; they must have been built
-    #[arg(long, value_delimiter = ',', default_value = "tcc,gcc-11-noopt")]
+    ///
+    /// By default tcc and gcc-11-noopt; for `warm` also gcc-11-opt.
+    #[arg(long, value_delimiter = ',')]
     subjects: Vec<String>,
-    /// How often each program is timed; what takes more than 30 s is timed once
-    #[arg(long, default_value_t = 5)]
-    repeat: usize,
+    /// How often each program is timed; what takes more than 30 s is timed once [default: 5; for `warm` 25]
+    #[arg(long)]
+    repeat: Option<usize>,
     /// The `hearth` to measure
     #[arg(long)]
     hearth: PathBuf,
@@ -39,13 +45,23 @@ struct Cli {
 enum Benchmark {
     /// One tree of .gcda files through gcov, fastcov, gcovr, lcov and `hearth report`
     Gcov,
+    /// One small program through plain and warm compilers, and what it executed by gcov, fastcov and Hearth
+    Warm,
 }
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let hearth = cli.hearth.canonicalize().with_context(|| format!("no {}", cli.hearth.display()))?;
+    let subjects = |default: &[&str]| match cli.subjects.is_empty() {
+        true => default.iter().map(|&name| name.to_owned()).collect(),
+        false => cli.subjects.clone(),
+    };
     let results = match cli.name {
-        Benchmark::Gcov => gcov::run(&hearth, &cli.subjects, cli.repeat)?,
+        Benchmark::Gcov => gcov::run(&hearth, &subjects(&["tcc", "gcc-11-noopt"]), cli.repeat.unwrap_or(5))?,
+        Benchmark::Warm => {
+            let subjects = subjects(&["tcc", "gcc-11-noopt", "gcc-11-opt"]);
+            warm::run(&hearth, &subjects, cli.repeat.unwrap_or(25))?
+        }
     };
     let name = cli.name.to_possible_value().context("every benchmark has a name")?;
     std::fs::create_dir_all(&cli.output)?;

@@ -6,15 +6,21 @@
 mod exact_support;
 #[path = "../../tests/support/notes_writer.rs"]
 mod notes_writer;
+#[path = "../../tests/support/option_sets.rs"]
+mod option_sets;
 #[path = "../../tests/support/plain_run.rs"]
 mod plain_run;
 #[path = "../../tests/support/programs.rs"]
 mod programs;
+#[path = "../../tests/support/warm_exact.rs"]
+mod warm_exact;
 
 #[path = "verify/exact.rs"]
 mod exact;
 #[path = "verify/fuzz.rs"]
 mod fuzz;
+#[path = "verify/warm.rs"]
+mod warm;
 
 use clap::{Parser, ValueEnum};
 use peak_alloc::PeakAlloc;
@@ -40,12 +46,18 @@ struct Cli {
     /// Stop after this many minutes
     #[arg(long, default_value_t = 60)]
     minutes: u64,
-    /// For `exact`: the subjects; they must have been built
+    /// For `exact` and `soak`: the subjects; they must have been built
     #[arg(long, value_delimiter = ',', default_value = "tcc,gcc-11-noopt")]
     subjects: Vec<String>,
     /// For `exact`: how many programs for each subject, each with every option set
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 200)]
     programs: u64,
+    /// For `exact`: compare whole reports with gcov's, instead of warm runs with plain ones
+    #[arg(long)]
+    reports: bool,
+    /// For `soak`: how many runs
+    #[arg(long, default_value_t = 10_000)]
+    runs: usize,
     /// The `hearth` to verify
     #[arg(long)]
     hearth: PathBuf,
@@ -56,8 +68,11 @@ struct Cli {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Check {
-    /// Random programs times option sets on real subjects: `hearth report` equals gcov
+    /// Random programs and the subject's own tests, at all levels: the spectrum from memory equals a plain run's
+    /// counters; with --reports, `hearth report` equals gcov
     Exact,
+    /// Many runs: equal spectra, and no file changed or appeared
+    Soak,
     /// Damaged notes and data: no panic, no unbounded memory
     Fuzz,
 }
@@ -67,11 +82,15 @@ fn main() -> anyhow::Result<()> {
     let limit = Duration::from_secs(cli.minutes * 60);
     match cli.name {
         Check::Exact if cli.short => {
+            let hearth = cli.hearth.canonicalize()?;
+            let subjects = vec!["tcc".to_owned()];
             let plan =
-                exact::Plan { subjects: vec!["tcc".to_owned()], seed: cli.seed, programs: 1, option_sets: 5 };
-            exact::run(&cli.hearth.canonicalize()?, &plan, limit, None)
+                exact::Plan { subjects: subjects.clone(), seed: cli.seed, programs: 1, option_sets: 5 };
+            exact::run(&hearth, &plan, limit, None)?;
+            let subjects = if cli.subjects.is_empty() { subjects } else { cli.subjects };
+            warm::run(&hearth, &warm::Plan { subjects, seed: cli.seed, programs: 6 }, limit, None)
         }
-        Check::Exact => {
+        Check::Exact if cli.reports => {
             let plan = exact::Plan {
                 subjects: cli.subjects,
                 seed: cli.seed,
@@ -79,7 +98,17 @@ fn main() -> anyhow::Result<()> {
                 option_sets: usize::MAX,
             };
             std::fs::create_dir_all(&cli.state)?;
-            exact::run(&cli.hearth.canonicalize()?, &plan, limit, Some(&cli.state.join("exact.done")))
+            exact::run(&cli.hearth.canonicalize()?, &plan, limit, Some(&cli.state.join("reports.done")))
+        }
+        Check::Exact => {
+            let plan = warm::Plan { subjects: cli.subjects, seed: cli.seed, programs: cli.programs as usize };
+            std::fs::create_dir_all(&cli.state)?;
+            warm::run(&cli.hearth.canonicalize()?, &plan, limit, Some(&cli.state.join("exact.done")))
+        }
+        Check::Soak => {
+            let hearth = cli.hearth.canonicalize()?;
+            let runs = if cli.short { cli.runs.min(600) } else { cli.runs };
+            cli.subjects.iter().try_for_each(|subject| warm::soak(&hearth, subject, runs))
         }
         Check::Fuzz => {
             let limit = if cli.short { Duration::from_secs(20) } else { limit };

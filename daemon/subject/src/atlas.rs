@@ -30,12 +30,12 @@ impl AtlasFile {
     /// # Errors
     /// If the notes cannot be read or the atlas cannot be written.
     pub fn open_or_build(subject: &Subject) -> Result<AtlasFile> {
-        let notes = notes_files(subject)?;
-        let fingerprint = fingerprint(subject, &notes)?;
+        let (notes, programs) = files(subject)?;
+        let fingerprint = fingerprint(subject, &notes, &programs)?;
         if let Ok(current) = AtlasFile::open(subject, fingerprint) {
             return Ok(current);
         }
-        build(subject, &notes, fingerprint)?;
+        build(subject, &notes, &programs, fingerprint)?;
         AtlasFile::open(subject, fingerprint)
     }
 
@@ -76,26 +76,37 @@ impl AtlasFile {
     }
 }
 
-/// All notes of the subject, relative to its notes directory, in order.
-fn notes_files(subject: &Subject) -> Result<Vec<PathBuf>> {
+/// All notes of the subject, relative to its notes directory, in order; and the program with the shared libraries
+/// that were built beside the notes.
+fn files(subject: &Subject) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let directory = subject.notes_directory();
-    let mut files = Vec::new();
+    let (mut notes, mut libraries) = (Vec::new(), Vec::new());
     tree::for_each_file(&directory, &mut |entry| {
         let path = entry.path();
         if tree::has_extension(&path, "gcno") {
-            files.push(path.strip_prefix(&directory).unwrap_or(&path).to_owned());
+            notes.push(path.strip_prefix(&directory).unwrap_or(&path).to_owned());
+        } else if is_library(&path) {
+            libraries.push(path);
         }
         Ok(())
     })?;
-    files.sort();
-    Ok(files)
+    notes.sort();
+    libraries.sort();
+    libraries.insert(0, subject.binary());
+    Ok((notes, libraries))
 }
 
-/// Changes whenever the program or a file of its notes does.
-fn fingerprint(subject: &Subject, notes: &[PathBuf]) -> Result<u64> {
+/// `libx.so`, `libx.so.1.2`.
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".so") || name.contains(".so.")
+}
+
+/// Changes whenever the program, a library or a file of its notes does.
+fn fingerprint(subject: &Subject, notes: &[PathBuf], programs: &[PathBuf]) -> Result<u64> {
     let directory = subject.notes_directory();
     let mut hash = Xxh3::new();
-    for path in notes.iter().map(|name| directory.join(name)).chain([subject.binary()]) {
+    for path in notes.iter().map(|name| directory.join(name)).chain(programs.iter().cloned()) {
         let metadata = fs::metadata(&path).at("inspect", &path)?;
         hash.update(path.as_os_str().as_bytes());
         for number in
@@ -107,9 +118,12 @@ fn fingerprint(subject: &Subject, notes: &[PathBuf]) -> Result<u64> {
     Ok(hash.digest())
 }
 
-fn build(subject: &Subject, notes: &[PathBuf], fingerprint: u64) -> Result<()> {
+fn build(subject: &Subject, notes: &[PathBuf], programs: &[PathBuf], fingerprint: u64) -> Result<()> {
     let directory = subject.notes_directory();
-    let linked = linked_objects(&subject.binary())?;
+    let mut linked = Vec::new();
+    for program in programs {
+        linked.extend(linked_objects(program)?);
+    }
     let is_linked = |name: &&PathBuf| {
         let data = directory.join(name).with_extension("gcda");
         linked.iter().any(|text| text.ends_with(data.as_os_str().as_bytes()))

@@ -1,8 +1,9 @@
 //! The check `exact`: random programs times option sets on real subjects.
 
 use crate::exact_support::{Compared, compare};
+use crate::option_sets::{CC1_OPTIONS, TCC_OPTIONS};
 use crate::plain_run::plain_run;
-use crate::programs::{CC1_OPTIONS, TCC_OPTIONS, csmith_program};
+use crate::programs::csmith_program;
 use anyhow::{Context, bail};
 use hearth_subject::{Store, Subject};
 use std::collections::HashSet;

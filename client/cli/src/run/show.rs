@@ -144,7 +144,8 @@ pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
 
 /// Where the time went: medians over runs, in milliseconds.
 fn times(all: &[Times]) -> Value {
-    let parts: [(&str, fn(&Times) -> Duration); 6] = [
+    type Part = fn(&Times) -> Duration;
+    let parts: [(&str, Part); 6] = [
         ("total", |times| times.total),
         ("fork", |times| times.fork),
         ("run", |times| times.run),
@@ -152,7 +153,7 @@ fn times(all: &[Times]) -> Value {
         ("user", |times| times.user),
         ("system", |times| times.system),
     ];
-    let median = |part: fn(&Times) -> Duration| {
+    let median = |part: Part| {
         let mut times: Vec<Duration> = all.iter().map(part).collect();
         times.sort();
         percentile(&times, 50).as_secs_f64() * 1000.0

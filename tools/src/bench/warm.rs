@@ -1,0 +1,313 @@
+//! The benchmark `warm`: one small program through an instrumented compiler, the ways there are to learn what
+//! it executed.
+//!
+//! (a) a plain run, then gcov's JSON over all files; (b) the same with fastcov; (c) a plain run that writes its
+//! data files, and nothing more; (d) a plain run of the compiler without instrumentation; (e) Hearth, warm at
+//! `main`; (f) Hearth, warm before the input is opened, spectrum included.
+
+use crate::measure::SubjectResult;
+use crate::plain_run::data_files;
+use crate::programs::csmith_program;
+use anyhow::{Context, bail};
+use hearth_daemon::launch::SandboxPolicy;
+use hearth_daemon::limits::RunLimits;
+use hearth_daemon::run::Times;
+use hearth_daemon::{Outcome, Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_subject::{Store, Subject};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the whole of gcov and of fastcov is timed on each input.
+const SLOW_REPEATS: usize = 1;
+/// Runs for the throughput of one and of two threads, each.
+const THROUGHPUT_RUNS: usize = 60;
+
+/// Programs of the size of bug reports.
+const SMALL: [&str; 4] = [
+    "int a, b;\nint f(int x) {\n  for (int i = 0; i < 8; i++)\n    a += x << i;\n  return a ^ b;\n}\n",
+    "struct S { int x : 5; unsigned y : 11; } s;\nint g(struct S *p, int n) {\n  int sum = 0;\n  while (n-- > 0) {\n    p->x += n;\n    sum += p->x * p->y;\n    if (sum & 1)\n      continue;\n    p->y ^= sum;\n  }\n  return sum;\n}\nint main(void) {\n  return g(&s, 9) == 3;\n}\n",
+    "typedef unsigned long u64;\nstatic u64 t[16];\nstatic u64 mix(u64 h, u64 k) {\n  h ^= k;\n  h *= 0x9e3779b97f4a7c15ul;\n  return h >> 7 | h << 57;\n}\nu64 fill(int n) {\n  u64 h = 1;\n  for (int i = 0; i < n; i++)\n    t[i & 15] = h = mix(h, i);\n  switch (h & 3) {\n  case 0: return t[1];\n  case 1: return t[2] + t[3];\n  case 2: return t[4] - h;\n  default: return h;\n  }\n}\nint main(void) {\n  return fill(100) & 1;\n}\n",
+    "double w[32];\ndouble norm(const double *v, int n) {\n  double s = 0;\n  for (int i = 0; i < n; i++)\n    s += v[i] * v[i];\n  return s;\n}\nvoid scale(double *v, int n, double f) {\n  for (int i = 0; i < n; i++)\n    v[i] = v[i] * f + 1;\n}\nint main(void) {\n  scale(w, 32, 0.5);\n  return norm(w, 32) > 10;\n}\n",
+];
+
+/// Runs the benchmark on each subject.
+pub fn run(
+    hearth: &Path,
+    subjects: &[String],
+    repeat: usize,
+) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
+    let store = Store::open()?;
+    let mut results = BTreeMap::new();
+    for name in subjects {
+        let subject = store.find(name)?;
+        let plain =
+            store.find(&plain_name(&subject)?).context("the same compiler without instrumentation")?;
+        let result = measure(hearth, &subject, &plain, repeat).with_context(|| format!("on {name}"))?;
+        print(name, &result);
+        results.insert(name.clone(), result);
+    }
+    Ok(results)
+}
+
+/// The subject of the same version and optimization without instrumentation.
+fn plain_name(subject: &Subject) -> anyhow::Result<String> {
+    match subject.manifest.level {
+        Some(level) if level.is_instrumented() => Ok(format!("{}-plain-{level}", subject.manifest.name)),
+        _ => bail!("{} is not a built-in instrumented subject", subject.id()),
+    }
+}
+
+/// Times by name.
+type Samples = BTreeMap<String, Vec<Duration>>;
+
+fn measure(
+    hearth: &Path,
+    subject: &Subject,
+    plain: &Subject,
+    repeat: usize,
+) -> anyhow::Result<SubjectResult> {
+    let scratch = tempfile::tempdir()?;
+    let setting = Setting::new(hearth, subject, plain, scratch.path())?;
+    let mut samples = Samples::new();
+    let mut parts: Vec<Times> = Vec::new();
+    for (index, program) in SMALL.iter().enumerate() {
+        eprintln!("{}: small program {} of {}", subject.id(), index + 1, SMALL.len());
+        setting.fast_rounds("", program.as_bytes(), repeat, &mut samples, &mut parts)?;
+    }
+    for _ in 0..SLOW_REPEATS {
+        eprintln!("{}: gcov and fastcov", subject.id());
+        setting.slow_round(SMALL[1].as_bytes(), &mut samples)?;
+    }
+    for seed in 1..=2 {
+        eprintln!("{}: random program {seed}", subject.id());
+        let program = fs::read(csmith_program(seed, scratch.path()))?;
+        setting.fast_rounds("csmith ", &program, repeat.div_ceil(4), &mut samples, &mut Vec::new())?;
+    }
+    let medians_s: BTreeMap<String, f64> =
+        samples.iter().map(|(name, times)| (name.clone(), median(times.clone()).as_secs_f64())).collect();
+    let own = medians_s["hearth input"];
+    let ratios = [
+        ("gcov", "gcov"),
+        ("fastcov", "fastcov"),
+        ("gcda", "gcda"),
+        ("plain", "plain"),
+        ("main", "hearth main"),
+    ]
+    .iter()
+    .map(|(ratio, name)| ((*ratio).to_owned(), medians_s[*name] / own))
+    .collect();
+    let mut about = shares(&parts);
+    about.insert("throughput of 2 threads over 1".to_owned(), format!("{:.2}", setting.throughput()?));
+    about.insert("cores".to_owned(), std::thread::available_parallelism()?.to_string());
+    let repeats = samples.iter().map(|(name, times)| (name.clone(), times.len())).collect();
+    Ok(SubjectResult { ratios, medians_s, repeats, about })
+}
+
+/// Where Hearth's time goes, as medians in milliseconds.
+fn shares(parts: &[Times]) -> BTreeMap<String, String> {
+    let of = |part: fn(&Times) -> Duration| median(parts.iter().map(part).collect()).as_secs_f64() * 1000.0;
+    let rest = |times: &Times| times.total.saturating_sub(times.fork + times.run + times.harvest);
+    let over = |times: &Times| times.total.saturating_sub(times.run);
+    let overhead = of(over) / of(|times| times.run);
+    [
+        ("1 fork ms", of(|times| times.fork)),
+        ("2 compile in the child ms", of(|times| times.run)),
+        ("2a of it the kernel, mostly page copies, ms", of(|times| times.system)),
+        ("3 harvest and sums ms", of(|times| times.harvest)),
+        ("4 rest ms", of(rest)),
+        ("overhead over the compile %", overhead * 100.0),
+    ]
+    .into_iter()
+    .map(|(name, number)| (name.to_owned(), format!("{number:.2}")))
+    .collect()
+}
+
+/// A subject and all that is run.
+struct Setting<'a> {
+    subject: &'a Subject,
+    plain: &'a Subject,
+    pool: Pool,
+    map: Arc<SubjectMap>,
+    directory: &'a Path,
+}
+
+impl<'a> Setting<'a> {
+    fn new(
+        hearth: &Path,
+        subject: &'a Subject,
+        plain: &'a Subject,
+        directory: &'a Path,
+    ) -> anyhow::Result<Self> {
+        let map = Arc::new(SubjectMap::open(subject)?);
+        Ok(Self { subject, plain, pool: Pool::new(hearth.to_owned()), map, directory })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let options: &[&str] = if self.subject.manifest.name == "tcc" { &["-c"] } else { &["-quiet", "-O2"] };
+        options.iter().chain(&["input.c", "-o", "output"]).map(|&word| word.to_owned()).collect()
+    }
+
+    fn key(&self, warm: WarmPoint) -> ZygoteKey {
+        let binary = self.subject.binary();
+        let mut arguments = vec![binary.clone().into_os_string()];
+        arguments.extend(self.arguments().into_iter().map(Into::into));
+        ZygoteKey {
+            binary,
+            arguments,
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            directory: self.directory.to_owned(),
+            input: Some("input.c".into()),
+            warm,
+            sandbox: SandboxPolicy::Required,
+            processes: RunLimits::default().processes,
+        }
+    }
+
+    /// Times what takes milliseconds, in turn.
+    fn fast_rounds(
+        &self,
+        prefix: &str,
+        input: &[u8],
+        repeat: usize,
+        samples: &mut Samples,
+        parts: &mut Vec<Times>,
+    ) -> anyhow::Result<()> {
+        fs::write(self.directory.join("input.c"), input)?;
+        let request = RunRequest { input: Some(input.to_vec()), ..RunRequest::default() };
+        let mut add = |name: &str, time| samples.entry(format!("{prefix}{name}")).or_default().push(time);
+        let warm_ups = 3;
+        for round in 0..repeat + warm_ups {
+            let gcda = self.plain_run(&self.subject.binary())?;
+            let plain = self.plain_run(&self.plain.binary())?;
+            let main = self.hearth_run(WarmPoint::Main, &request)?;
+            let best = self.hearth_run(WarmPoint::Input, &request)?;
+            if round >= warm_ups {
+                add("gcda", gcda);
+                add("plain", plain);
+                add("hearth main", main.total);
+                add("hearth input", best.total);
+                parts.push(best);
+            }
+        }
+        Ok(())
+    }
+
+    fn hearth_run(&self, warm: WarmPoint, request: &RunRequest) -> anyhow::Result<Times> {
+        let answer = self.pool.run(&self.key(warm), Some(&self.map), request)?;
+        // A compile error is as good a run as any: tcc does not take all of Csmith's programs.
+        if !matches!(answer.run.outcome, Outcome::Exited(_)) {
+            bail!("{}: {}", answer.run.outcome, String::from_utf8_lossy(&answer.run.stderr));
+        }
+        answer.spectrum.map_err(anyhow::Error::msg)?;
+        Ok(answer.run.times)
+    }
+
+    fn plain_run(&self, binary: &Path) -> anyhow::Result<Duration> {
+        let data = self.directory.join("data");
+        if data.exists() {
+            fs::remove_dir_all(&data)?;
+        }
+        let started = Instant::now();
+        let status = Command::new(binary)
+            .args(self.arguments())
+            .current_dir(self.directory)
+            .env("GCOV_PREFIX", &data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+        let elapsed = started.elapsed();
+        if status.code().is_none() {
+            bail!("{}: {status}", binary.display());
+        }
+        Ok(elapsed)
+    }
+
+    /// Times a plain run with gcov, and with fastcov, over all its data files.
+    fn slow_round(&self, input: &[u8], samples: &mut Samples) -> anyhow::Result<()> {
+        fs::write(self.directory.join("input.c"), input)?;
+        let notes = self.subject.notes_directory();
+        let tree = self.directory.join("data").join(notes.strip_prefix("/").unwrap_or(&notes));
+        let mut add = |name: &str, time| samples.entry(name.to_owned()).or_default().push(time);
+        let run = self.plain_run(&self.subject.binary())?;
+        link_notes(&tree, &notes)?;
+        let files = data_files(&tree)?;
+        let mut gcov = Command::new("gcov");
+        gcov.args(["--json-format", "--stdout"]).args(&files);
+        add("gcov", run + timed(gcov.current_dir(self.directory))?);
+        let mut fastcov = Command::new("fastcov");
+        let cores = std::thread::available_parallelism()?.to_string();
+        fastcov.arg("-d").arg(&tree).args(["-j", &cores, "--lcov", "-o", "fastcov.info"]);
+        add("fastcov", run + timed(fastcov.current_dir(self.directory))?);
+        Ok(())
+    }
+
+    /// Runs per second of two threads over those of one.
+    fn throughput(&self) -> anyhow::Result<f64> {
+        let request = RunRequest { input: Some(SMALL[1].as_bytes().to_vec()), ..RunRequest::default() };
+        let rate = |threads: usize| -> anyhow::Result<f64> {
+            let work = |count: usize| {
+                (0..count).try_for_each(|_| self.hearth_run(WarmPoint::Input, &request).map(drop))
+            };
+            let all = |count: usize| {
+                std::thread::scope(|scope| {
+                    let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(count))).collect();
+                    workers
+                        .into_iter()
+                        .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a panic")))
+                })
+            };
+            // The zygotes get warm, and the functions' sums are made.
+            all(3)?;
+            let started = Instant::now();
+            all(THROUGHPUT_RUNS)?;
+            Ok((threads * THROUGHPUT_RUNS) as f64 / started.elapsed().as_secs_f64())
+        };
+        let (one, two) = (rate(1)?, rate(2)?);
+        eprintln!("{}: {one:.1} runs per second on one thread, {two:.1} on two", self.subject.id());
+        Ok(two / one)
+    }
+}
+
+fn timed(command: &mut Command) -> anyhow::Result<Duration> {
+    let started = Instant::now();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let status = status.with_context(|| format!("cannot start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?}: {status}");
+    }
+    Ok(started.elapsed())
+}
+
+fn link_notes(tree: &Path, notes: &Path) -> anyhow::Result<()> {
+    for path in data_files(tree)? {
+        let target: PathBuf = notes.join(path.strip_prefix(tree)?).with_extension("gcno");
+        symlink(target, path.with_extension("gcno"))?;
+    }
+    Ok(())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+fn print(subject: &str, result: &SubjectResult) {
+    println!("\n{subject}");
+    println!("{:<28} {:>12} {:>8}", "", "median", "repeats");
+    for (name, median) in &result.medians_s {
+        println!("{name:<28} {:>9.2} ms {:>8}", median * 1000.0, result.repeats[name]);
+    }
+    println!("over Hearth, warm at the input:");
+    for (name, ratio) in &result.ratios {
+        println!("{name:<28} {ratio:>11.2}x");
+    }
+    for (name, text) in &result.about {
+        println!("{name:<44} {text:>8}");
+    }
+}
