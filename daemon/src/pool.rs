@@ -62,7 +62,7 @@ impl Pool {
         self.lock().idle.len()
     }
 
-    /// Runs once, on a zygote that is warm already if there is one.
+    /// Runs once, on a zygote that is warm already if there is one. That the zygote is lost twice is an outcome.
     ///
     /// # Errors
     /// If the subject cannot be started, its zygotes keep dying, or the request is too large.
@@ -72,7 +72,10 @@ impl Pool {
         map: Option<&Arc<SubjectMap>>,
         request: &RunRequest,
     ) -> Result<Answer> {
-        self.with_worker(key, map, |worker| worker.run(request))
+        match self.with_worker(key, map, |worker| worker.run(request)) {
+            Err(Error::ZygoteLost(why)) => Ok(Answer::lost(&why)),
+            result => result,
+        }
     }
 
     /// Does something with a zygote of a kind. If the zygote turns out to be lost, it is done once more with a

@@ -104,3 +104,20 @@ pub struct Run {
     /// Where its time went.
     pub times: Times,
 }
+
+impl Run {
+    /// A run of which nothing is known.
+    pub(crate) fn lost(reason: &str) -> Self {
+        Self {
+            outcome: Outcome::ZygoteLost,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            files: Vec::new(),
+            harvest: Err(reason.to_owned()),
+            forked: false,
+            page_faults: 0,
+            peak_kib: 0,
+            times: Times::default(),
+        }
+    }
+}

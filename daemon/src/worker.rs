@@ -38,6 +38,14 @@ pub struct Answer {
     pub baseline: Option<Arc<Baseline>>,
 }
 
+impl Answer {
+    /// The answer where the zygote was lost.
+    pub(crate) fn lost(why: &str) -> Self {
+        let reason = format!("the zygote was lost: {why}");
+        Self { run: Run::lost(&reason), spectrum: Err(reason), baseline: None }
+    }
+}
+
 impl Worker {
     /// Starts a zygote. With a map, its runs have spectra.
     ///

@@ -214,6 +214,63 @@ fn listing(directory: &Path) -> Vec<PathBuf> {
     names
 }
 
+/// A zygote that somebody kills is replaced; one that keeps dying is an outcome, and then left alone.
+#[test]
+fn lost_zygotes_are_replaced_and_then_left_alone() {
+    let subject = SmallSubject::new(&project().join("tests/programs/misbehaving/misbehave.c"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let key = key(&subject, directory.path());
+    let pool = Pool::new(hearth());
+    let hang = WAYS.iter().find(|way| way.name == "hang").expect("a way of that name");
+    let normal = WAYS.iter().find(|way| way.name == "return_normally").expect("a way of that name");
+    let run = |way| pool.run(&key, Some(&subject.map), &request(way));
+    assert_eq!(run(normal).expect("a run").run.outcome, normal.outcome);
+    kill_all(&subject.subject.binary());
+    assert_eq!(run(normal).expect("a new zygote").run.outcome, normal.outcome);
+    assert_eq!(pool.started(), 2);
+    let mut patient = request(hang);
+    patient.limits.wall_ms = 60_000;
+    let outcome = std::thread::scope(|scope| {
+        let run = scope.spawn(|| pool.run(&key, Some(&subject.map), &patient));
+        while !run.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+            kill_all(&subject.subject.binary());
+        }
+        run.join().expect("no panic")
+    });
+    assert_eq!(outcome.expect("an answer").run.outcome, Outcome::ZygoteLost);
+    // The third loss in a row.
+    let worker = std::thread::scope(|scope| {
+        let run = scope.spawn(|| pool.run(&key, Some(&subject.map), &patient));
+        while !run.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+            kill_all(&subject.subject.binary());
+        }
+        run.join().expect("no panic")
+    });
+    let error = worker.expect_err("it is left alone").to_string();
+    assert!(error.contains("3 times in a row"), "{error}");
+}
+
+/// Kills all processes that run a program.
+fn kill_all(binary: &Path) {
+    for process in processes(binary) {
+        let pid = process.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let Some(pid) = pid else { continue };
+        // SAFETY: the call takes numbers; the process runs a program that this test has compiled for itself.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+}
+
+/// The directories in `/proc` of all processes that run a program.
+fn processes(binary: &Path) -> Vec<PathBuf> {
+    fs::read_dir("/proc")
+        .expect("proc")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|process| fs::read_link(process.join("exe")).is_ok_and(|exe| exe == binary))
+        .collect()
+}
+
 /// A private daemon has as many descriptors after many rounds as after one.
 #[test]
 fn descriptors_do_not_add_up() {
@@ -248,11 +305,7 @@ fn descriptors_do_not_add_up() {
 fn wait_for_no_process(binary: &Path) {
     let started = Instant::now();
     loop {
-        let left: Vec<PathBuf> = fs::read_dir("/proc")
-            .expect("proc")
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|process| fs::read_link(process.join("exe")).is_ok_and(|exe| exe == binary))
-            .collect();
+        let left = processes(binary);
         if left.is_empty() {
             return;
         }
