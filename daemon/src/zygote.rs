@@ -101,7 +101,6 @@ pub struct Zygote {
     unclear: bool,
     /// The input that all runs have, if the subject opened it before the warm point.
     frozen_input: Option<Vec<u8>>,
-    start_time: Duration,
     memory_bytes: u64,
 }
 
@@ -112,7 +111,6 @@ impl Zygote {
     /// # Errors
     /// If it cannot be started or never gets there.
     pub fn start(launcher: &Path, key: &ZygoteKey) -> Result<Self> {
-        let started = Instant::now();
         let function = match &key.warm {
             WarmPoint::Symbol(name) => Some(name.as_str()),
             _ => None,
@@ -140,7 +138,6 @@ impl Zygote {
             counting: None,
             unclear: false,
             frozen_input: is_input_open.then(|| early_input.unwrap_or_default()),
-            start_time: started.elapsed(),
             memory_bytes,
         })
     }
@@ -149,18 +146,6 @@ impl Zygote {
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.launched.missing
-    }
-
-    /// Where it waits.
-    #[must_use]
-    pub fn warm_point(&self) -> &WarmPoint {
-        &self.warm
-    }
-
-    /// How long it took to get there.
-    #[must_use]
-    pub fn start_time(&self) -> Duration {
-        self.start_time
     }
 
     /// Its memory that no file is behind, at the warm point, in bytes.
@@ -269,11 +254,6 @@ impl Zygote {
             peak_kib: ended.peak_kib,
             times,
         })
-    }
-
-    /// Ends the zygote and everything under it.
-    pub fn end(mut self) {
-        self.launched.end();
     }
 
     fn event(&mut self, deadline: Instant) -> Result<Event> {

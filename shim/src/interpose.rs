@@ -383,7 +383,7 @@ pub unsafe extern "C" fn fstatat64(
     flags: c_int,
 ) -> c_int {
     // SAFETY: the arguments are the caller's own.
-    unsafe { describe(directory, path, record, flags) }
+    unsafe { fstatat(directory, path, record, flags) }
 }
 
 /// Says whether a file may be used.
