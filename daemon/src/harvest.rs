@@ -1,4 +1,7 @@
-//! A run's counters: read from the pages it has written, compared with what they were at the warm point.
+//! A run's counters: read from the pages it has written, compared with those of the run before.
+//!
+//! Runs of a zygote are mostly alike, so what differs from the run before is far less than what differs from the
+//! warm point.
 
 use crate::counters::{Array, CounterMap};
 use crate::memory::{Memory, PAGE_BYTES};
@@ -11,18 +14,19 @@ const REGION_PAGES: usize = 64;
 /// A page has room for so many.
 const VALUES_PER_PAGE: usize = (PAGE_BYTES / COUNTER_BYTES) as usize;
 
-/// Where the counters of a zygote are and what they are at its warm point.
+/// Where the counters of a zygote are, what they are at its warm point, and what they were in its last run.
 #[derive(Debug)]
 pub struct Counting {
     /// Where they are.
     pub map: CounterMap,
-    /// Their values at the warm point, by dense id.
-    pub values: Vec<i64>,
+    /// How many dense ids there are.
+    counter_count: usize,
     regions: Vec<Region>,
-    pages: Pages,
+    /// The region that is looked at, as the run has it. Getting fresh memory costs more than filling it.
+    now: Vec<i64>,
 }
 
-/// Arrays on pages next to each other.
+/// Pages next to each other, with the arrays on them.
 #[derive(Debug)]
 struct Region {
     first_page: u64,
@@ -32,27 +36,24 @@ struct Region {
     reaching: Vec<u32>,
     /// For each page, and the one behind the last, the first array that does not begin before it.
     beginning: Vec<u32>,
+    /// The memory at the warm point.
+    warm: Vec<i64>,
+    /// The memory of the last run, as far as there are counters in it.
+    last: Vec<i64>,
+    /// For each page, whether the last run had written it.
+    was_written: Vec<bool>,
 }
 
-/// Sees the counters of a run that differ.
+/// Sees the counters that differ: where they are, what they were and what they are.
 pub type Visit<'v> = &'v mut dyn FnMut(&Array, &[i64], &[i64]);
 
-/// The functions of a run whose counters differ from the zygote's.
+/// The counters of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Harvest {
-    /// How many pages with counters the run has written.
+    /// How many pages with counters the run has written, or was expected to.
     pub pages: usize,
-    /// The counters themselves, if they were asked for.
-    pub counters: Option<ChangedCounters>,
-}
-
-/// The counters that differ.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct ChangedCounters {
-    /// The arrays, by index, each with the index of its first value.
-    arrays: Vec<(u32, u32)>,
-    /// Their values, one array after the other.
-    values: Vec<i64>,
+    /// All values by dense id, if they were asked for.
+    pub values: Option<Vec<i64>>,
 }
 
 impl Counting {
@@ -61,153 +62,114 @@ impl Counting {
     /// # Errors
     /// If the memory cannot be read.
     pub fn new(map: CounterMap, counter_count: usize, memory: &Memory) -> io::Result<Self> {
-        let mut values = vec![0; counter_count];
-        let regions = regions(&map.arrays);
-        let mut bytes = Vec::new();
-        for region in &regions {
-            bytes.resize(region.page_count * PAGE_BYTES as usize, 0);
-            memory.read(region.first_page * PAGE_BYTES, &mut bytes)?;
-            for array in &map.arrays[region.arrays.clone()] {
-                let offset = (array.address - region.first_page * PAGE_BYTES) as usize;
-                let words = &bytes[offset..offset + array.count as usize * COUNTER_BYTES as usize];
-                decode(words, &mut values[array.first as usize..]);
-            }
+        let mut regions = regions(&map.arrays);
+        for region in &mut regions {
+            region.warm.resize(region.page_count * VALUES_PER_PAGE, 0);
+            memory.read(region.first_page * PAGE_BYTES, bytemuck::cast_slice_mut(&mut region.warm))?;
+            region.last.clone_from(&region.warm);
         }
-        Ok(Self { map, values, regions, pages: Pages::default() })
+        let largest = regions.iter().map(|region| region.warm.len()).max().unwrap_or(0);
+        Ok(Self { map, counter_count, regions, now: vec![0; largest] })
     }
 
-    /// Reads what differs in a run, and calls `visit` with each array that does, its values at the warm point
-    /// and those of the run. The counters are part of the harvest if they are to be kept.
+    /// Calls a function with each array and its values at the warm point.
+    pub fn for_each(&self, mut visit: impl FnMut(&Array, &[i64])) {
+        for region in &self.regions {
+            for array in &self.map.arrays[region.arrays.clone()] {
+                visit(array, &region.warm[region.place(array)]);
+            }
+        }
+    }
+
+    /// Reads what differs between a run and the last one (at first, the warm point), and calls `visit` with
+    /// each array that does. All values are part of the harvest if they are to be kept.
     ///
     /// # Errors
-    /// If the run's memory is gone.
+    /// If the run's memory is gone. What was visited until then counts as the last run's.
     pub fn harvest(&mut self, memory: &Memory, keep: bool, visit: Visit<'_>) -> io::Result<Harvest> {
-        // The buffer is kept: getting fresh memory costs more than filling it.
-        let mut pages = std::mem::take(&mut self.pages);
-        let harvest = self.harvest_regions(memory, keep, &mut pages, visit);
-        self.pages = pages;
-        harvest
+        let mut pages = 0;
+        for region in &mut self.regions {
+            pages += region.harvest(memory, &self.map.arrays, &mut self.now, visit)?;
+        }
+        Ok(Harvest { pages, values: keep.then(|| self.last_values()) })
     }
 
-    fn harvest_regions(
-        &self,
-        memory: &Memory,
-        keep: bool,
-        pages: &mut Pages,
-        visit: Visit<'_>,
-    ) -> io::Result<Harvest> {
-        let mut harvest = Harvest { pages: 0, counters: keep.then(ChangedCounters::default) };
-        let mut gathered = Vec::new();
+    /// The next run will be compared with the warm point.
+    pub fn forget_last_run(&mut self) {
+        for region in &mut self.regions {
+            region.last.copy_from_slice(&region.warm);
+            region.was_written.fill(false);
+        }
+    }
+
+    fn last_values(&self) -> Vec<i64> {
+        let mut values = vec![0; self.counter_count];
         for region in &self.regions {
-            pages.read(region, memory)?;
-            harvest.pages += pages.count;
-            let mut next = 0;
-            for (page, place) in pages.places.iter().enumerate() {
-                if place.is_none() {
-                    continue;
-                }
-                // One that began on a page before has been seen if that was written, too.
-                let arrays = next.max(region.reaching[page])..region.beginning[page + 1];
-                next = arrays.end;
-                for index in arrays {
-                    let array = &self.map.arrays[index as usize];
-                    let old = &self.values[array.first as usize..][..array.count as usize];
-                    let new = pages.array(array, old, &mut gathered);
-                    // Most have not changed although their page has.
-                    if new == old {
-                        continue;
-                    }
+            for array in &self.map.arrays[region.arrays.clone()] {
+                values[array.first as usize..][..array.count as usize]
+                    .copy_from_slice(&region.last[region.place(array)]);
+            }
+        }
+        values
+    }
+}
+
+impl Region {
+    /// Where an array's values are in the region's memory.
+    fn place(&self, array: &Array) -> std::ops::Range<usize> {
+        let first = ((array.address - self.first_page * PAGE_BYTES) / COUNTER_BYTES) as usize;
+        first..first + array.count as usize
+    }
+
+    /// Visits what differs, and says how many pages the run has written. `now` is workspace.
+    fn harvest(
+        &mut self,
+        memory: &Memory,
+        arrays: &[Array],
+        now: &mut [i64],
+        visit: Visit<'_>,
+    ) -> io::Result<usize> {
+        let own = memory.own_pages(self.first_page, self.page_count)?;
+        let now = &mut now[..self.warm.len()];
+        memory.read_pages(self.first_page, &own, bytemuck::cast_slice_mut(now))?;
+        let values_of = |page: usize| page * VALUES_PER_PAGE..(page + 1) * VALUES_PER_PAGE;
+        // An array can reach into pages that were not written: there the run has what the warm point has.
+        for page in (0..self.page_count).filter(|&page| !own[page]) {
+            now[values_of(page)].copy_from_slice(&self.warm[values_of(page)]);
+        }
+        let mut next = 0;
+        for page in 0..self.page_count {
+            let was_written = std::mem::replace(&mut self.was_written[page], own[page]);
+            // Many pages are as they were in the last run, though both have written them.
+            if !(own[page] || was_written) || now[values_of(page)] == self.last[values_of(page)] {
+                continue;
+            }
+            // An array that began on a page before has been seen if that was looked at, too.
+            let range = next.max(self.reaching[page])..self.beginning[page + 1];
+            next = range.end;
+            for array in &arrays[range.start as usize..range.end as usize] {
+                let place = self.place(array);
+                let new = &now[place.clone()];
+                let old = &mut self.last[place];
+                if new != old {
                     visit(array, old, new);
-                    if let Some(counters) = &mut harvest.counters {
-                        counters.arrays.push((index, counters.values.len() as u32));
-                        counters.values.extend_from_slice(new);
-                    }
+                    old.copy_from_slice(new);
                 }
             }
         }
-        Ok(harvest)
+        Ok(own.iter().filter(|&&own| own).count())
     }
 
-    /// All values of a run, by dense id; `None` if its counters were not kept.
-    #[must_use]
-    pub fn all_values(&self, harvest: &Harvest) -> Option<Vec<i64>> {
-        let counters = harvest.counters.as_ref()?;
-        let mut values = self.values.clone();
-        for &(index, first) in &counters.arrays {
-            let array = &self.map.arrays[index as usize];
-            let changed = &counters.values[first as usize..][..array.count as usize];
-            values[array.first as usize..][..array.count as usize].copy_from_slice(changed);
+    fn index_pages(&mut self, arrays: &[Array]) {
+        self.was_written = vec![false; self.page_count];
+        let own = &arrays[self.arrays.clone()];
+        let first = self.arrays.start;
+        for page in self.first_page..=self.first_page + self.page_count as u64 {
+            let ended = own.partition_point(|array| array.end_page() <= page);
+            let begun = own.partition_point(|array| array.address / PAGE_BYTES < page);
+            self.reaching.push((first + ended) as u32);
+            self.beginning.push((first + begun) as u32);
         }
-        Some(values)
-    }
-}
-
-/// The pages of a region that a run has written.
-#[derive(Debug, Default)]
-struct Pages {
-    first_page: u64,
-    /// Where each page's bytes begin, in pages; `None` if the run has not written it.
-    places: Vec<Option<u32>>,
-    values: Vec<i64>,
-    /// Runs of written pages: the first and how many.
-    runs: Vec<(u64, usize)>,
-    count: usize,
-}
-
-impl Pages {
-    fn read(&mut self, region: &Region, memory: &Memory) -> io::Result<()> {
-        let own = memory.own_pages(region.first_page, region.page_count)?;
-        self.first_page = region.first_page;
-        self.count = own.iter().filter(|&&own| own).count();
-        self.places.clear();
-        let needed = self.count * VALUES_PER_PAGE;
-        if self.values.len() < needed {
-            self.values.resize(needed, 0);
-        }
-        let mut place = 0;
-        self.runs.clear();
-        for run in own.chunk_by(|a, b| a == b) {
-            let page = self.places.len();
-            if run[0] {
-                self.runs.push((region.first_page + page as u64, run.len()));
-                self.places.extend((place..place + run.len()).map(|place| Some(place as u32)));
-                place += run.len();
-            } else {
-                self.places.resize(page + run.len(), None);
-            }
-        }
-        memory.read_pages(&self.runs, bytemuck::cast_slice_mut(&mut self.values[..needed]))
-    }
-
-    /// An array's values; where the run has not written, the old ones. `gathered` is workspace.
-    fn array<'a>(&'a self, array: &Array, old: &'a [i64], gathered: &'a mut Vec<i64>) -> &'a [i64] {
-        if array.address % PAGE_BYTES + u64::from(array.count) * COUNTER_BYTES <= PAGE_BYTES {
-            return self.values(array.address, old.len()).unwrap_or(old);
-        }
-        gathered.clear();
-        let mut address = array.address;
-        let mut rest = old;
-        while !rest.is_empty() {
-            let in_page = ((PAGE_BYTES - address % PAGE_BYTES) / COUNTER_BYTES) as usize;
-            let (here, later) = rest.split_at(in_page.min(rest.len()));
-            gathered.extend_from_slice(self.values(address, here.len()).unwrap_or(here));
-            address += here.len() as u64 * COUNTER_BYTES;
-            rest = later;
-        }
-        gathered
-    }
-
-    /// Counters within one page, if the run has written it.
-    fn values(&self, address: u64, count: usize) -> Option<&[i64]> {
-        let place = self.places[(address / PAGE_BYTES - self.first_page) as usize]?;
-        let first = (u64::from(place) * PAGE_BYTES + address % PAGE_BYTES) / COUNTER_BYTES;
-        Some(&self.values[first as usize..first as usize + count])
-    }
-}
-
-fn decode(bytes: &[u8], values: &mut [i64]) {
-    for (value, &word) in values.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *value = i64::from_le_bytes(word);
     }
 }
 
@@ -230,6 +192,9 @@ fn regions(arrays: &[Array]) -> Vec<Region> {
                 arrays: index..index + 1,
                 reaching: Vec::new(),
                 beginning: Vec::new(),
+                warm: Vec::new(),
+                last: Vec::new(),
+                was_written: Vec::new(),
             }),
         }
     }
@@ -237,19 +202,6 @@ fn regions(arrays: &[Array]) -> Vec<Region> {
         region.index_pages(arrays);
     }
     regions
-}
-
-impl Region {
-    fn index_pages(&mut self, arrays: &[Array]) {
-        let own = &arrays[self.arrays.clone()];
-        let first = self.arrays.start;
-        for page in self.first_page..=self.first_page + self.page_count as u64 {
-            let ended = own.partition_point(|array| array.end_page() <= page);
-            let begun = own.partition_point(|array| array.address / PAGE_BYTES < page);
-            self.reaching.push((first + ended) as u32);
-            self.beginning.push((first + begun) as u32);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -289,41 +241,44 @@ mod tests {
     }
 
     #[test]
-    fn every_change_on_a_written_page_is_found_whatever_the_arrays_lie_across() {
+    fn every_change_is_found_whatever_the_arrays_lie_across_and_whichever_pages_were_written_before() {
         // Within a page, across two, across three, and again within.
         let lengths = [500, 30, 600, 1030, 100, 200];
         let arrays = arrays(&lengths);
         let total = PAGES * VALUES_PER_PAGE;
-        for pattern in 0..1_u32 << PAGES {
+        let zero = memory(&vec![0; total], &[false; PAGES]);
+        let map = CounterMap { arrays: arrays.clone(), ..CounterMap::default() };
+        let count = lengths.iter().sum::<u32>() as usize;
+        let mut counting = Counting::new(map, count, &zero).expect("readable");
+        let in_arrays = |values: &[i64]| -> Vec<Vec<i64>> {
+            let first = |array: &Array| ((array.address - FIRST_PAGE * PAGE_BYTES) / COUNTER_BYTES) as usize;
+            arrays.iter().map(|array| values[first(array)..][..array.count as usize].to_vec()).collect()
+        };
+        let mut last = in_arrays(&vec![0; total]);
+        // Every pattern of written pages after some others; the multiplier is odd, so all come up.
+        for round in 0..256_u32 {
+            let pattern = round.wrapping_mul(0x9e37_79b9) >> 7 & 31;
             let own: Vec<bool> = (0..PAGES).map(|page| pattern >> page & 1 == 1).collect();
-            let zero = memory(&vec![0; total], &[false; PAGES]);
-            let map = CounterMap { arrays: arrays.clone(), ..CounterMap::default() };
-            let count = lengths.iter().sum::<u32>() as usize;
-            let mut counting = Counting::new(map, count, &zero).expect("readable");
-            // Every counter of a written page has changed.
-            let values: Vec<i64> = (0..total).map(|index| i64::from(own[index / VALUES_PER_PAGE])).collect();
-            let mut visited = Vec::new();
-            let visit: Visit<'_> = &mut |array, old, new| {
-                assert!(old.iter().all(|&value| value == 0));
-                visited.push((array.function_id, new.to_vec()));
+            // On a written page every third counter has changed; on others they are as at the warm point.
+            let value = |index: usize| match own[index / VALUES_PER_PAGE] && index % 3 == 0 {
+                true => i64::from(round % 4),
+                false => 0,
             };
+            let values: Vec<i64> = (0..total).map(value).collect();
+            let now = in_arrays(&values);
+            let mut visited = Vec::new();
+            let visit: Visit<'_> =
+                &mut |array, old, new| visited.push((array.function_id, old.to_vec(), new.to_vec()));
             let harvest = counting.harvest(&memory(&values, &own), true, visit).expect("readable");
-            let expected: Vec<(u32, Vec<i64>)> = arrays
-                .iter()
-                .map(|array| {
-                    let first = (array.address - FIRST_PAGE * PAGE_BYTES) / COUNTER_BYTES;
-                    (array.function_id, values[first as usize..][..array.count as usize].to_vec())
-                })
-                .filter(|(_, values)| values.iter().any(|&value| value != 0))
+            let expected: Vec<(u32, Vec<i64>, Vec<i64>)> = (0..)
+                .zip(last.iter().cloned().zip(now.iter().cloned()))
+                .filter(|(_, (old, new))| old != new)
+                .map(|(id, (old, new))| (id, old, new))
                 .collect();
-            assert_eq!(visited, expected, "{own:?}");
-            let all = counting.all_values(&harvest).expect("they were kept");
-            for array in &arrays {
-                let first = ((array.address - FIRST_PAGE * PAGE_BYTES) / COUNTER_BYTES) as usize;
-                let count = array.count as usize;
-                assert_eq!(all[array.first as usize..][..count], values[first..][..count], "{own:?}");
-            }
+            assert_eq!(visited, expected, "round {round}, {own:?}");
+            assert_eq!(harvest.values, Some(now.concat()));
             assert_eq!(harvest.pages, own.iter().filter(|&&own| own).count());
+            last = now;
         }
     }
 }

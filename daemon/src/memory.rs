@@ -36,23 +36,27 @@ impl Memory {
         self.process = Some(process);
     }
 
-    /// Copies pages that lie in runs: each its first page and how many.
+    /// Copies those pages of a range that are wanted to their place among the range's bytes.
     ///
     /// # Errors
     /// As [`Memory::read`].
-    pub fn read_pages(&self, runs: &[(u64, usize)], bytes: &mut [u8]) -> io::Result<()> {
+    pub fn read_pages(&self, first_page: u64, wanted: &[bool], mut bytes: &mut [u8]) -> io::Result<()> {
+        let mut runs = Vec::new();
+        let mut page = first_page;
+        for run in wanted.chunk_by(|a, b| a == b) {
+            let (here, later) = bytes.split_at_mut(run.len() * PAGE_BYTES as usize);
+            if run[0] {
+                runs.push((page * PAGE_BYTES, here));
+            }
+            bytes = later;
+            page += run.len() as u64;
+        }
         if let Some(process) = self.process
-            && read_from(process, runs, bytes)
+            && read_from(process, &mut runs)
         {
             return Ok(());
         }
-        let mut rest = bytes;
-        for &(page, count) in runs {
-            let (here, later) = rest.split_at_mut(count * PAGE_BYTES as usize);
-            self.read(page * PAGE_BYTES, here)?;
-            rest = later;
-        }
-        Ok(())
+        runs.into_iter().try_for_each(|(address, bytes)| self.read(address, bytes))
     }
 
     /// Copies memory.
@@ -106,24 +110,18 @@ impl Memory {
     }
 }
 
-/// Copies pages of another process; false if that does not work.
-fn read_from(process: Pid, runs: &[(u64, usize)], mut bytes: &mut [u8]) -> bool {
+/// Copies memory of another process from addresses; false if that does not work.
+fn read_from(process: Pid, runs: &mut [(u64, &mut [u8])]) -> bool {
     /// The most pieces the kernel takes at once.
     const PIECES: usize = 1024;
-    for piece in runs.chunks(PIECES) {
-        let remote: Vec<RemoteIoVec> = piece
+    runs.chunks_mut(PIECES).all(|runs| {
+        let remote: Vec<RemoteIoVec> = runs
             .iter()
-            .map(|&(page, count)| RemoteIoVec {
-                base: (page * PAGE_BYTES) as usize,
-                len: count * PAGE_BYTES as usize,
-            })
+            .map(|(address, bytes)| RemoteIoVec { base: *address as usize, len: bytes.len() })
             .collect();
         let length = remote.iter().map(|piece| piece.len).sum();
-        let (here, later) = bytes.split_at_mut(length);
-        if process_vm_readv(process, &mut [IoSliceMut::new(here)], &remote) != Ok(length) {
-            return false;
-        }
-        bytes = later;
-    }
-    true
+        let mut local: Vec<IoSliceMut<'_>> =
+            runs.iter_mut().map(|(_, bytes)| IoSliceMut::new(bytes)).collect();
+        process_vm_readv(process, &mut local, &remote) == Ok(length)
+    })
 }

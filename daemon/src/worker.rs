@@ -6,7 +6,7 @@ use crate::harvest::Counting;
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};
-use hearth_coverage::spectrum::{Adder, Baseline, Spectrum};
+use hearth_coverage::spectrum::{Adder, Spectrum};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +21,9 @@ pub struct Worker {
 #[derive(Debug)]
 struct Coverage {
     map: Arc<SubjectMap>,
-    baseline: Arc<Baseline>,
+    /// The counts at the warm point.
+    baseline: Spectrum,
+    /// Holds the counts of the run before.
     adder: Adder,
     /// Why a function's counts could not be found.
     problem: Option<Error>,
@@ -34,15 +36,13 @@ pub struct Answer {
     pub run: Run,
     /// Its coverage, or why there is none.
     pub spectrum: std::result::Result<Spectrum, String>,
-    /// What the spectrum is relative to; `None` for a subject without counters.
-    pub baseline: Option<Arc<Baseline>>,
 }
 
 impl Answer {
     /// The answer where the zygote was lost.
     pub(crate) fn lost(why: &str) -> Self {
         let reason = format!("the zygote was lost: {why}");
-        Self { run: Run::lost(&reason), spectrum: Err(reason), baseline: None }
+        Self { run: Run::lost(&reason), spectrum: Err(reason) }
     }
 }
 
@@ -54,19 +54,18 @@ impl Worker {
     pub fn start(launcher: &Path, key: &ZygoteKey, map: Option<Arc<SubjectMap>>) -> Result<Self> {
         let mut zygote = Zygote::start(launcher, key)?;
         let Some(map) = map else {
-            zygote.ignore_counters(&key.binary)?;
+            zygote.ignore_counters()?;
             return Ok(Self { zygote, coverage: None });
         };
-        map.with_atlas(|atlas| zygote.count(&key.binary, atlas))?;
+        map.with_atlas(|atlas| zygote.count(atlas))?;
         let (line_count, function_count) =
             map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
         let adder = Adder::new(line_count, function_count);
-        let baseline = Arc::new(Baseline { lines: Vec::new(), functions: Vec::new() });
-        let mut coverage = Coverage { map, baseline, adder, problem: None };
+        let mut coverage = Coverage { map, baseline: Spectrum::default(), adder, problem: None };
         if let Some(counting) = zygote.counting() {
             coverage.add_all(counting)?;
         }
-        coverage.baseline = Arc::new(coverage.adder.take_baseline());
+        coverage.baseline = coverage.adder.spectrum();
         Ok(Self { zygote, coverage: Some(coverage) })
     }
 
@@ -76,15 +75,26 @@ impl Worker {
         &self.zygote
     }
 
+    /// What is lacking: of the sandbox, and of the notes.
+    #[must_use]
+    pub fn lacks(&self) -> Vec<String> {
+        let mut lacks = self.zygote.missing().to_vec();
+        let without_notes = self.zygote.counting().map_or(&[][..], |counting| &counting.map.without_notes);
+        lacks.extend(without_notes.iter().map(|data| {
+            format!("the notes of {data}: what it counts is left out; have them beside those of the subject")
+        }));
+        lacks
+    }
+
     /// The subject's map, if it has one.
     #[must_use]
     pub fn map(&self) -> Option<&SubjectMap> {
         self.coverage.as_ref().map(|coverage| &*coverage.map)
     }
 
-    /// What all runs' spectra are relative to.
+    /// The counts at the warm point.
     #[must_use]
-    pub fn baseline(&self) -> Option<&Arc<Baseline>> {
+    pub fn baseline(&self) -> Option<&Spectrum> {
         self.coverage.as_ref().map(|coverage| &coverage.baseline)
     }
 
@@ -98,22 +108,25 @@ impl Worker {
             let mut run = self.zygote.run(request, &mut |_, _, _| {})?;
             run.times.total = started.elapsed();
             let spectrum = Err("the subject is not instrumented".to_owned());
-            return Ok(Answer { run, spectrum, baseline: None });
+            return Ok(Answer { run, spectrum });
         };
         let ran = self.zygote.run(request, &mut |array, old, new| coverage.change(array, old, new));
         let taking = Instant::now();
-        // Taken in any case: what is left would be added to the next run.
-        let spectrum = coverage.adder.take_spectrum(&coverage.baseline);
         let problem = coverage.problem.take();
+        if problem.is_some() {
+            // A share is missing, and would be in all later runs.
+            coverage.adder.reset(&coverage.baseline);
+            self.zygote.forget_last_run();
+        }
         let mut run = ran?;
         let spectrum = match (&run.harvest, problem) {
-            (Ok(_), None) => Ok(spectrum),
+            (Ok(_), None) => Ok(coverage.adder.spectrum()),
             (Ok(_), Some(problem)) => Err(problem.to_string()),
             (Err(reason), _) => Err(reason.clone()),
         };
         run.times.harvest += taking.elapsed();
         run.times.total = started.elapsed();
-        Ok(Answer { run, spectrum, baseline: Some(coverage.baseline.clone()) })
+        Ok(Answer { run, spectrum })
     }
 }
 
@@ -134,12 +147,11 @@ impl Coverage {
     fn add_all(&mut self, counting: &Counting) -> Result<()> {
         let largest = counting.map.arrays.iter().map(|array| array.count).max().unwrap_or(0);
         let zeros = vec![0; largest as usize];
-        for array in &counting.map.arrays {
-            let values = &counting.values[array.first as usize..][..array.count as usize];
+        counting.for_each(|array, values| {
             if values.iter().any(|&value| value != 0) {
                 self.change(array, &zeros[..values.len()], values);
             }
-        }
+        });
         self.problem.take().map_or(Ok(()), Err)
     }
 }

@@ -5,27 +5,25 @@ use crate::error::{During, Error, Result};
 use crate::harvest::{Counting, Visit};
 use crate::launch::{Launched, Order, SandboxPolicy};
 use crate::limits::{ANSWER_DEADLINE, MEMORY_INTERVAL, WARM_DEADLINE};
+use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES};
 use crate::packet::{self, Packet, Received};
 use crate::program;
-use crate::run::{Outcome, OutputFile, Run, RunRequest, Times};
+use crate::run::{Outcome, Run, RunRequest, Times};
+use crate::stage::{Notes, Stage, contents};
 use hearth_coverage::atlas::Atlas;
 use hearth_shim_abi::{
     Config, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED, EVENT_NO_HOOK, EVENT_NOT_FORKED,
-    EVENT_THREADS, EVENT_WARM, Event, NOTE_BEGIN, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT,
-    NOTE_REMOVED, NOTES_LIMIT, Note, PATH_LIMIT, REQUEST_CLEAR, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK,
-    REQUEST_RUN, Request, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
+    EVENT_THREADS, EVENT_WARM, EXPECTED_LIMIT, Event, PATH_LIMIT, REQUEST_CLEAR, REQUEST_EXPECT,
+    REQUEST_KILL, REQUEST_MARK, Request, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
 };
 use nix::unistd::Pid;
-use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{Read, Seek, Write};
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -92,8 +90,13 @@ pub struct ZygoteKey {
 #[derive(Debug)]
 pub struct Zygote {
     launched: Launched,
+    binary: PathBuf,
     memory: Memory,
-    maps: String,
+    mappings: Mappings,
+    /// A word that is no longer zero once a run has loaded libraries; 0 if there is none.
+    last_library: u64,
+    /// Runs so far.
+    runs: u64,
     warm: WarmPoint,
     /// The counters, if the subject is instrumented and its atlas was given.
     counting: Option<Counting>,
@@ -128,16 +131,19 @@ impl Zygote {
         packet::send(&launched.control, &config, &[], &[]).during("configure the shim")?;
         // What a subject that opens its input before the warm point finds there.
         let early_input = key.input.as_ref().and_then(|input| fs::read(absolute(&key.directory, input)).ok());
-        let (memory, maps, is_input_open) = wait_until_warm(&mut launched, &key.warm)?;
-        let memory_bytes = writable_bytes(&maps);
+        let warm = wait_until_warm(&mut launched, &key.warm)?;
+        let memory_bytes = warm.mappings.private_bytes();
         Ok(Self {
             launched,
-            memory,
-            maps,
+            binary: key.binary.clone(),
+            memory: warm.memory,
+            mappings: warm.mappings,
+            last_library: warm.last_library,
+            runs: 0,
             warm: key.warm.clone(),
             counting: None,
             unclear: false,
-            frozen_input: is_input_open.then(|| early_input.unwrap_or_default()),
+            frozen_input: warm.is_input_open.then(|| early_input.unwrap_or_default()),
             memory_bytes,
         })
     }
@@ -161,12 +167,12 @@ impl Zygote {
     }
 
     /// Finds the counters of the subject and of the instrumented libraries it has loaded, reads what they are
-    /// now, and keeps runs from writing data files. `binary` names the program in messages.
+    /// now, and keeps runs from writing data files.
     ///
     /// # Errors
     /// If there are none, or they are not those of the atlas.
-    pub fn count(&mut self, binary: &Path, atlas: &Atlas<'_>) -> Result<()> {
-        let roots = gcov_roots(binary, &self.maps)?;
+    pub fn count(&mut self, atlas: &Atlas<'_>) -> Result<()> {
+        let roots = self.mappings.gcov_roots(&self.binary)?;
         let map = CounterMap::find(&self.memory, &roots, atlas)?;
         if map.arrays.is_empty() {
             let problem = "none of the program's objects is among them".to_owned();
@@ -178,12 +184,19 @@ impl Zygote {
         Ok(())
     }
 
+    /// The next run's counters will be compared with those at the warm point.
+    pub fn forget_last_run(&mut self) {
+        if let Some(counting) = &mut self.counting {
+            counting.forget_last_run();
+        }
+    }
+
     /// Turns off the writing of data files in a subject whose atlas is not known, if it is instrumented.
     ///
     /// # Errors
     /// If the zygote takes no requests.
-    pub fn ignore_counters(&mut self, binary: &Path) -> Result<()> {
-        let roots = gcov_roots(binary, &self.maps).unwrap_or_default();
+    pub fn ignore_counters(&mut self) -> Result<()> {
+        let roots = self.mappings.gcov_roots(&self.binary).unwrap_or_default();
         self.write_no_data_files(&roots)
     }
 
@@ -195,8 +208,8 @@ impl Zygote {
         Ok(())
     }
 
-    /// Forks a run and waits for its end. `visit` is called with the counters that differ from the zygote's,
-    /// function by function: where they are, what they were at the warm point and what they are.
+    /// Forks a run and waits for its end. `visit` is called with the counters that differ from the run before (at
+    /// first, from the warm point), function by function: where they are, what they were and what they are.
     ///
     /// # Errors
     /// If the request is too large, or the zygote does not answer; it is then of no further use.
@@ -237,7 +250,8 @@ impl Zygote {
             run: between(forked.time_ns, ended.time_ns),
             harvest: harvest_started.elapsed(),
             user: Duration::from_micros(ended.user_us),
-            system: Duration::from_micros(ended.system_us),
+            // What the kernel did for the standby was before the run.
+            system: Duration::from_micros(ended.system_us.saturating_sub(notes.prepared_us)),
         };
         if let Some(error) = notes.failed {
             let error = std::io::Error::from_raw_os_error(error);
@@ -310,7 +324,8 @@ impl Zygote {
             return Err("the subject is not instrumented".to_owned());
         };
         let mut memory = notes.memory.take().ok_or("the run did not hand over its memory")?;
-        if let Some(keeper) = self.launched.process.and_then(only_child) {
+        let keeper = self.launched.process.and_then(only_child);
+        if let Some(keeper) = keeper {
             memory.set_process(keeper);
         }
         let gone = |error: std::io::Error| {
@@ -318,15 +333,20 @@ impl Zygote {
                 "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
             )
         };
-        for &root in &counting.map.roots {
-            let list = memory.read_word(root).map_err(gone)?;
-            if self.memory.read_word(root).map_err(gone)? != list {
-                return Err(
-                    "the run loaded instrumented libraries after the warm point; choose a later one".into()
-                );
-            }
+        if self.last_library != 0 && memory.read_word(self.last_library).map_err(gone)? != 0 {
+            check_libraries(keeper, &self.binary, &counting.map.roots)?;
         }
-        counting.harvest(&memory, keep, visit).map_err(gone)
+        let harvest = counting.harvest(&memory, keep, visit).map_err(gone)?;
+        self.runs += 1;
+        // What most runs write shows in the first few; looking at all of the memory takes a millisecond.
+        if self.runs.is_power_of_two() {
+            let words = written_ranges(&memory, &self.mappings).map_err(gone)?;
+            let expect = Request { kind: REQUEST_EXPECT, ..Request::default() };
+            let sent = packet::send(&self.launched.control, &expect, bytemuck::cast_slice(&words), &[]);
+            // A zygote that is gone is noticed at the next request, and this run is as good as any.
+            drop(sent);
+        }
+        Ok(harvest)
     }
 
     /// Waits until nothing is left of the run before.
@@ -393,7 +413,15 @@ fn receive_event(control: &OwnedFd, deadline: Instant) -> Result<Option<Packet<E
     }
 }
 
-fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<(Memory, String, bool)> {
+/// What a zygote hands over when it is warm.
+struct Warm {
+    memory: Memory,
+    mappings: Mappings,
+    last_library: u64,
+    is_input_open: bool,
+}
+
+fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<Warm> {
     let event = receive_event(&launched.control, Instant::now() + WARM_DEADLINE);
     let problem = match event {
         Ok(Some(mut packet)) => match packet.head.kind {
@@ -403,7 +431,12 @@ fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<(Memory,
                 let mut maps_file: File = file();
                 let mut maps = String::new();
                 maps_file.read_to_string(&mut maps).during("read what the zygote has mapped")?;
-                return Ok((Memory::new(memory, pages), maps, packet.head.value != 0));
+                return Ok(Warm {
+                    memory: Memory::new(memory, pages),
+                    mappings: Mappings::parse(&maps),
+                    last_library: packet.head.address,
+                    is_input_open: packet.head.value != 0,
+                });
             }
             EVENT_THREADS => {
                 return Err(Error::Threads { count: packet.head.value, warm: warm.to_string() });
@@ -420,42 +453,42 @@ fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<(Memory,
     Err(Error::NotWarm { warm: warm.to_string(), problem, output: launched.output() })
 }
 
-/// Where gcov's lists of objects are: one in the program, and one in each instrumented library.
-fn gcov_roots(binary: &Path, maps: &str) -> Result<Vec<u64>> {
-    let mut roots = Vec::new();
-    let mut stripped = false;
-    let mut first_mappings: BTreeMap<&str, u64> = BTreeMap::new();
-    for line in maps.lines() {
-        let mut fields = line.split_ascii_whitespace();
-        let (Some(range), _, Some(offset)) = (fields.next(), fields.next(), fields.next()) else { continue };
-        let Some(path) = line.find('/').map(|start| &line[start..]) else { continue };
-        if offset.bytes().all(|byte| byte == b'0')
-            && let Some(start) = range.split('-').next().and_then(|start| u64::from_str_radix(start, 16).ok())
-        {
-            first_mappings.entry(path).or_insert(start);
+/// Sees whether libraries that a run has loaded are instrumented: their counters are not in the map.
+fn check_libraries(keeper: Option<Pid>, binary: &Path, known: &[u64]) -> std::result::Result<(), String> {
+    let maps = keeper.and_then(|keeper| fs::read_to_string(format!("/proc/{keeper}/maps")).ok());
+    let maps = maps.ok_or("the run loaded libraries after the warm point, and which is not known")?;
+    let roots = Mappings::parse(&maps).gcov_roots(binary).unwrap_or_default();
+    match roots.iter().all(|root| known.contains(root)) {
+        true => Ok(()),
+        false => Err("the run loaded instrumented libraries after the warm point; choose a later one".into()),
+    }
+}
+
+/// The pages that a run has written of what its zygote has, as [`REQUEST_EXPECT`] wants them.
+fn written_ranges(memory: &Memory, mappings: &Mappings) -> std::io::Result<Vec<u64>> {
+    let most_pages = PAGE_BYTES - 1;
+    let mut words = Vec::new();
+    for addresses in mappings.writable() {
+        let first = addresses.start / PAGE_BYTES;
+        let count = addresses.end / PAGE_BYTES - first;
+        let own = memory.own_pages(first, count as usize)?;
+        let mut page = first;
+        for run in own.chunk_by(|a, b| a == b) {
+            let end = page + run.len() as u64;
+            while run[0] && page < end {
+                let length = (end - page).min(most_pages);
+                words.push(page * PAGE_BYTES | length);
+                page += length;
+            }
+            page = end;
         }
     }
-    for (path, start) in first_mappings {
-        // What cannot be read (the shim, a deleted file) has no counters that anybody could name.
-        let Ok(program) = program::inspect(Path::new(path), None) else { continue };
-        stripped |= !program.has_symbols && same_file(path, binary);
-        roots.extend(
-            program.gcov_root.map(|root| start.wrapping_sub(program.first_address).wrapping_add(root)),
-        );
+    // Beyond the limit the shortest are left out: they save least.
+    if words.len() > EXPECTED_LIMIT {
+        words.sort_unstable_by_key(|word| std::cmp::Reverse(word % PAGE_BYTES));
+        words.truncate(EXPECTED_LIMIT);
     }
-    if roots.is_empty() {
-        let what = "its counters".to_owned();
-        return Err(match stripped {
-            true => Error::Program {
-                path: binary.to_owned(),
-                problem: crate::error::ProgramProblem::Stripped { what },
-            },
-            false => {
-                Error::Counters("it is not instrumented; compile and link it with gcc --coverage".to_owned())
-            }
-        });
-    }
-    Ok(roots)
+    Ok(words)
 }
 
 /// The only child of a process with one thread. After a run, that is its keeper, unless the run left others.
@@ -464,22 +497,6 @@ fn only_child(process: i32) -> Option<Pid> {
     let mut children = children.split_ascii_whitespace();
     let child = children.next()?.parse().ok()?;
     children.next().is_none().then_some(Pid::from_raw(child))
-}
-
-/// The size of all private writable mappings, an upper bound of what a zygote has for itself.
-fn writable_bytes(maps: &str) -> u64 {
-    let size = |line: &str| {
-        let mut fields = line.split_ascii_whitespace();
-        let (start, end) = fields.next()?.split_once('-')?;
-        let is_writable = fields.next()?.starts_with("rw");
-        let address = |text| u64::from_str_radix(text, 16).ok();
-        is_writable.then_some(address(end)?.saturating_sub(address(start)?))
-    };
-    maps.lines().filter_map(size).sum()
-}
-
-fn same_file(one: &str, other: &Path) -> bool {
-    other.canonicalize().is_ok_and(|other| other == Path::new(one))
 }
 
 fn outcome(ended: &Event, cpu_s: u64) -> Outcome {
@@ -492,181 +509,4 @@ fn outcome(ended: &Event, cpu_s: u64) -> Outcome {
         (None, Some(libc::SIGXFSZ)) => Outcome::OutputLimit,
         (None, signal) => Outcome::Signalled(signal.unwrap_or(0)),
     }
-}
-
-/// What a run is given.
-struct Stage {
-    head: Request,
-    text: Vec<u8>,
-    channel: OwnedFd,
-    channel_end: OwnedFd,
-    stdin: File,
-    stdout: File,
-    stderr: File,
-    input: Option<File>,
-    begun: Option<Begun>,
-    early: Notes,
-}
-
-/// What a run hands over when it begins.
-struct Begun {
-    memory: Memory,
-    statm: File,
-}
-
-impl Stage {
-    fn new(request: &RunRequest) -> Result<Self> {
-        let limits = &request.limits;
-        let mut text = Vec::new();
-        if let Some(directory) = &request.directory {
-            text.extend_from_slice(directory.as_os_str().as_bytes());
-            text.push(0);
-        }
-        let directory_length = text.len() as u32;
-        for (name, value) in &request.environment {
-            for part in [name.as_os_str(), OsStr::new("="), value, OsStr::new("\0")] {
-                text.extend_from_slice(part.as_bytes());
-            }
-        }
-        let size = size_of::<Request>() + text.len();
-        if size > REQUEST_LIMIT {
-            return Err(Error::TooLarge { what: "the run's environment", size, limit: REQUEST_LIMIT });
-        }
-        let head = Request {
-            kind: REQUEST_RUN,
-            has_input: u32::from(request.input.is_some()),
-            cpu_s: limits.cpu_s,
-            file_bytes: limits.output_bytes,
-            processes: limits.processes,
-            directory_length,
-            addition_count: request.environment.len() as u32,
-            address: 0,
-        };
-        let (channel, channel_end) = packet::pair().during("make a socket")?;
-        Ok(Self {
-            head,
-            text,
-            channel,
-            channel_end,
-            stdin: sealed_file(&request.stdin)?,
-            stdout: output_file()?,
-            stderr: output_file()?,
-            input: request.input.as_deref().map(sealed_file).transpose()?,
-            begun: None,
-            early: Notes::default(),
-        })
-    }
-
-    /// Takes what the run hands over when it begins, if it has.
-    fn receive_begin(&mut self) {
-        if self.begun.is_none()
-            && let Ok(Received::Packet(mut packet)) =
-                packet::receive::<Note>(&self.channel, NOTE_LIMIT, Instant::now())
-        {
-            // Nothing comes before this but the news that preparing the run failed.
-            if packet.head.kind == NOTE_BEGIN && packet.fds.len() == 3 {
-                let mut file = || File::from(packet.fds.remove(0));
-                let (memory, pages, statm) = (file(), file(), file());
-                self.begun = Some(Begun { memory: Memory::new(memory, pages), statm });
-            } else {
-                self.early.take(packet);
-            }
-        }
-    }
-
-    /// The run's own memory in bytes; 0 if it has none (yet, or any more).
-    fn memory_bytes(&mut self) -> u64 {
-        self.receive_begin();
-        self.begun.as_ref().map_or(0, |begun| resident_bytes(&begun.statm))
-    }
-
-    /// What the run said, of which nothing is believed that it could have made up.
-    fn notes(&mut self) -> Result<Notes> {
-        self.receive_begin();
-        let mut notes = std::mem::take(&mut self.early);
-        notes.memory = self.begun.take().map(|begun| begun.memory);
-        for _ in 0..NOTES_LIMIT {
-            match packet::receive::<Note>(&self.channel, NOTE_LIMIT, Instant::now())
-                .during("read a run's notes")?
-            {
-                Received::Packet(packet) => notes.take(packet),
-                Received::Garbage => {}
-                Received::Nothing | Received::Closed => break,
-            }
-        }
-        Ok(notes)
-    }
-}
-
-/// Memory of a process that no file is behind, in bytes; 0 when it has ended.
-fn resident_bytes(statm: &File) -> u64 {
-    let mut text = [0; 128];
-    let length = statm.read_at(&mut text, 0).unwrap_or(0);
-    let text = String::from_utf8_lossy(&text[..length]);
-    let mut fields = text.split_ascii_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
-    let (resident, shared) = (fields.nth(1).unwrap_or(0), fields.next().unwrap_or(0));
-    resident.saturating_sub(shared) * PAGE_BYTES
-}
-
-/// What a run said.
-#[derive(Default)]
-struct Notes {
-    memory: Option<Memory>,
-    files: BTreeMap<PathBuf, File>,
-    forked: bool,
-    failed: Option<i32>,
-}
-
-impl Notes {
-    fn take(&mut self, mut packet: Packet<Note>) {
-        let path = PathBuf::from(OsStr::from_bytes(&packet.text));
-        match packet.head.kind {
-            NOTE_FILE if packet.fds.len() == 1 => {
-                self.files.insert(path, packet.fds.remove(0).into());
-            }
-            NOTE_REMOVED => {
-                self.files.remove(&path);
-            }
-            NOTE_FORKED => self.forked = true,
-            NOTE_FAILED => self.failed = Some(packet.head.value.cast_signed()),
-            _ => {}
-        }
-    }
-
-    fn files(self, limit: u64) -> Result<Vec<OutputFile>> {
-        let file = |(path, file): (PathBuf, File)| Ok(OutputFile { path, bytes: contents(&file, limit)? });
-        self.files.into_iter().map(file).collect()
-    }
-}
-
-/// A file in memory that a run can read and nobody can change.
-fn sealed_file(bytes: &[u8]) -> Result<File> {
-    let fd = memfd_create("hearth", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
-    let mut file = fd.map(File::from).during("make a file in memory")?;
-    file.write_all(bytes).and_then(|()| file.rewind()).during("write to memory")?;
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    fcntl_add_seals(&file, seals).during("seal a file in memory")?;
-    Ok(file)
-}
-
-/// A file in memory that grows with what is written to it.
-fn output_file() -> Result<File> {
-    let fd = memfd_create("hearth", MemfdFlags::CLOEXEC).during("make a file in memory")?;
-    fcntl_setfl(&fd, OFlags::APPEND).during("make a file in memory")?;
-    Ok(File::from(fd))
-}
-
-/// What was written to a file, up to a limit. It is copied: a run may still change its size.
-fn contents(file: &File, limit: u64) -> Result<Vec<u8>> {
-    let size = file.metadata().during("look at an output")?.len().min(limit);
-    let mut bytes = vec![0; size as usize];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], filled as u64).during("read an output")? {
-            0 => break,
-            count => filled += count,
-        }
-    }
-    bytes.truncate(filled);
-    Ok(bytes)
 }

@@ -81,7 +81,7 @@ fn announce(channel: c_int) -> sys::Result<()> {
     for (fd, path) in fds.iter_mut().zip(paths) {
         *fd = sys::open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0)?;
     }
-    let sent = message::send(channel, &Note { kind: NOTE_BEGIN, value: 0 }, &[], &fds);
+    let sent = message::send(channel, &Note { kind: NOTE_BEGIN, value: sys::kernel_time_us() }, &[], &fds);
     fds.into_iter().for_each(sys::close);
     sent
 }

@@ -1,13 +1,14 @@
 //! The fork server: at the warm point the process becomes a zygote, which forks runs and tells how they end.
 
 use crate::run::{self, Descriptors};
-use crate::{allocator, files, message, sys};
+use crate::standby::Standby;
+use crate::{allocator, files, large_pages, message, standby, sys};
 use hearth_shim_abi::{
     CONTROL_FD, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event,
-    REQUEST_CLEAR, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
+    REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
 };
 use std::cell::UnsafeCell;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The process that serves is the first one of its process namespace, if the sandbox has one.
@@ -73,10 +74,11 @@ pub fn serve() {
     let Ok(signals) = sys::child_signals() else { sys::die("hearth: no signalfd on this system\n") };
     // Where there is no process namespace, orphans of a run come to the zygote all the same.
     let _ = sys::set_property(libc::PR_SET_CHILD_SUBREAPER, 1);
+    large_pages::settle();
     announce();
     // A run has the same user, and must not reach into the zygote.
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 0);
-    let server = Server { signals, run: 0 };
+    let server = Server { signals, run: 0, standby: None };
     server.serve();
     sys::set_signal_mask(mask);
 }
@@ -92,8 +94,45 @@ fn announce() {
         }
     }
     let value = c_int::from(files::was_input_opened());
-    send(&Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), ..Event::default() }, &fds);
+    let address = end_of_libraries();
+    send(&Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), address, ..Event::default() }, &fds);
     fds.into_iter().for_each(sys::close);
+}
+
+/// The loader's record for debuggers, as `link.h` has it.
+#[repr(C)]
+struct LoaderRecord {
+    version: c_int,
+    libraries: *mut Library,
+}
+
+/// A loaded library, as `link.h` has it.
+#[repr(C)]
+struct Library {
+    address: usize,
+    name: *const c_char,
+    dynamic: *const c_void,
+    next: *mut Library,
+}
+
+/// Where the pointer to the library behind the last one is; 0 if the loader does not say.
+fn end_of_libraries() -> u64 {
+    // SAFETY: the name is terminated.
+    let record = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr()) }.cast::<LoaderRecord>();
+    if record.is_null() {
+        return 0;
+    }
+    // SAFETY: the loader keeps the record under this name for debuggers; no other thread runs.
+    let mut library = unsafe { (*record).libraries };
+    let mut end = 0;
+    while !library.is_null() {
+        // SAFETY: the loader's list is of such records and ends with a null pointer.
+        let next = unsafe { &raw mut (*library).next };
+        end = next as u64;
+        // SAFETY: as above.
+        library = unsafe { *next };
+    }
+    end
 }
 
 struct Server {
@@ -101,6 +140,8 @@ struct Server {
     signals: c_int,
     /// The run under way, 0 if none.
     run: c_int,
+    /// The process that will be the next run.
+    standby: Option<Standby>,
 }
 
 impl Server {
@@ -127,6 +168,9 @@ impl Server {
     }
 
     fn ended(&mut self, pid: c_int, status: c_int, usage: &libc::rusage) {
+        if self.standby.as_ref().is_some_and(|standby| standby.pid == pid) {
+            self.standby = None;
+        }
         if pid != self.run {
             return;
         }
@@ -140,7 +184,7 @@ impl Server {
             system_us: microseconds(usage.ru_stime),
             faults: usage.ru_minflt as u64,
             peak_kib: usage.ru_maxrss as u64,
-            asked_ns: 0,
+            ..Event::default()
         };
         send(&event, &[]);
     }
@@ -158,7 +202,7 @@ impl Server {
         }
         let request: Request = bytemuck::pod_read_unaligned(&packet[..head]);
         match request.kind {
-            REQUEST_RUN => return self.fork(&request, &mut packet[head..length], &fds),
+            REQUEST_RUN => return self.start(&request, &mut packet[head..length], &fds),
             REQUEST_KILL if self.run != 0 => sys::kill(self.run, libc::SIGKILL),
             REQUEST_MARK => {
                 let byte = request.address as *mut u8;
@@ -170,25 +214,29 @@ impl Server {
             REQUEST_CLEAR => {
                 let killed = self.clear();
                 tell(EVENT_CLEARED, killed);
+                return self.prepare();
             }
+            REQUEST_EXPECT => standby::expect(&packet[head..length]),
             _ => {}
         }
         false
     }
 
-    /// Forks a run. Returns true in it.
-    fn fork(
+    /// Starts a run: the standby, or a new process. Returns true in it.
+    fn start(
         &mut self,
         request: &Request,
         text: &'static mut [u8],
         fds: &[c_int; Descriptors::COUNT],
     ) -> bool {
         let asked_ns = sys::now_ns();
-        match fork() {
+        let started = match self.standby.take().and_then(|standby| standby.start(request, text, fds).ok()) {
+            Some(pid) => Ok(pid),
+            None => fork(),
+        };
+        match started {
             Ok(0) => {
-                sys::close(CONTROL_FD);
-                sys::close(self.signals);
-                IS_RUN.store(true, Ordering::Relaxed);
+                self.leave();
                 run::begin(request, text, fds);
                 return true;
             }
@@ -201,6 +249,36 @@ impl Server {
         }
         fds.iter().filter(|&&fd| fd >= 0).for_each(|&fd| sys::close(fd));
         false
+    }
+
+    /// Makes the standby, if runs are expected to need one. Returns true in it, when it has become a run.
+    fn prepare(&mut self) -> bool {
+        if !standby::is_worthwhile() {
+            return false;
+        }
+        let Ok([own, its]) = sys::socket_pair() else { return false };
+        match fork() {
+            Ok(0) => {
+                self.leave();
+                sys::close(own);
+                // SAFETY: a process of its own with one thread, which uses its copy of the packet only here.
+                let packet = unsafe { &mut *PACKET.0.get() };
+                standby::wait_to_run(its, packet);
+                return true;
+            }
+            Ok(pid) => self.standby = Some(Standby { pid, socket: own }),
+            // The next run is forked when it is asked for.
+            Err(_) => sys::close(own),
+        }
+        sys::close(its);
+        false
+    }
+
+    /// A new process is no zygote.
+    fn leave(&self) {
+        sys::close(CONTROL_FD);
+        sys::close(self.signals);
+        IS_RUN.store(true, Ordering::Relaxed);
     }
 
     /// Kills everything that is left of a run. Returns how many processes that was, without the run's own two.

@@ -59,6 +59,15 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Processor time the kernel has spent on this process, in microseconds.
+pub fn kernel_time_us() -> u32 {
+    // SAFETY: zeros are a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one rusage.
+    let _ = unsafe { call!(libc::SYS_getrusage, libc::RUSAGE_SELF, &raw mut usage) };
+    (usage.ru_stime.tv_sec as u32).wrapping_mul(1_000_000).wrapping_add(usage.ru_stime.tv_usec as u32)
+}
+
 /// Closes a descriptor; that it may not be open is fine.
 pub fn close(fd: c_int) {
     // SAFETY: the call takes a number; the shim closes only descriptors of its own.
@@ -136,6 +145,15 @@ pub fn child_signals() -> Result<c_int> {
     // SAFETY: the kernel reads eight bytes.
     unsafe { call!(libc::SYS_signalfd4, -1_isize, &raw const mask, size_of::<u64>(), flags) }
         .map(|fd| fd as c_int)
+}
+
+/// Two ends of a socket for packets.
+pub fn socket_pair() -> Result<[c_int; 2]> {
+    let mut ends = [-1; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: the kernel writes two descriptors.
+    unsafe { call!(libc::SYS_socketpair, libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) }?;
+    Ok(ends)
 }
 
 /// Waits until one of the descriptors can be read.

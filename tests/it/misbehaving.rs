@@ -88,13 +88,12 @@ fn marks(subject: &SmallSubject, source: &str, answer: &Answer) -> i64 {
     let number =
         1 + source.lines().position(|line| line == "    marks++;").expect("the line is there") as u32;
     let spectrum = answer.spectrum.as_ref().unwrap_or_else(|reason| panic!("no spectrum: {reason}"));
-    let lines = spectrum.all_lines(answer.baseline.as_ref().expect("an instrumented subject"));
     subject.map.with_atlas(|atlas| {
-        let of_line = |(line, count): (&hearth_coverage::atlas::LineId, &i64)| {
+        let of_line = |(line, id): (&hearth_coverage::atlas::LineId, u32)| {
             let name = atlas.source_name(line.source).unwrap_or_default();
-            (line.number == number && name.ends_with("misbehave.c")).then_some(*count)
+            (line.number == number && name.ends_with("misbehave.c")).then(|| spectrum.lines.get(id))
         };
-        atlas.lines().iter().zip(&lines).find_map(of_line).expect("the line is in the atlas")
+        atlas.lines().iter().zip(0..).find_map(of_line).expect("the line is in the atlas")
     })
 }
 
@@ -181,7 +180,7 @@ fn counters_are_what_a_debugger_reads() {
         let answer = worker.run(&request(way)).expect("a run");
         let harvest = answer.run.harvest.as_ref().expect("counters");
         let counting = worker.zygote().counting().expect("counters");
-        let values = counting.all_values(harvest).expect("they were kept");
+        let values = harvest.values.as_ref().expect("they were kept");
         let arrays = &counting.map.arrays;
         let reads: String =
             arrays.iter().map(|array| format!(" -ex 'x/{}gd {:#x}'", array.count, array.address)).collect();

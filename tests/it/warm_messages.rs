@@ -152,3 +152,45 @@ fn instrumented_libraries_are_counted() {
     let data = fs::read_dir(&build).expect("a directory").filter_map(Result::ok);
     assert_eq!(data.filter(|entry| entry.path().extension().is_some_and(|e| e == "gcda")).count(), 0);
 }
+
+/// A library that comes after the warm point has counters that nobody knows: then there is no spectrum, with the
+/// reason. One without counters does no harm.
+#[test]
+fn libraries_loaded_by_a_run_are_noticed() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let build = scratch.path().join("build");
+    fs::create_dir(&build).expect("a directory");
+    fs::write(build.join("work.c"), "int work(int n) { return n + 1; }\n").expect("written");
+    fs::write(
+        build.join("small.c"),
+        "#include <dlfcn.h>\nint main(int c, char **v) {\n  void *library = dlopen(v[1], RTLD_NOW);\n  \
+         return library ? ((int (*)(int))dlsym(library, \"work\"))(6) : 1;\n}\n",
+    )
+    .expect("written");
+    gcc(&build, &["--coverage", "-shared", "-fPIC", "-o", "counted.so", "work.c"]);
+    gcc(&build, &["-shared", "-fPIC", "-o", "plain.so", "work.c"]);
+    gcc(&build, &["--coverage", "-o", "small", "small.c", "-ldl"]);
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(hearth());
+        command.current_dir(&build).env("HEARTH_CACHE", scratch.path().join("cache")).args(arguments);
+        command
+    };
+    run_ok(&mut command(&["subject", "add", "small", "--binary", "small", "--notes", "."]));
+    let told = |library: &str| {
+        let output = run(&mut command(&["run", "small", "--", library]));
+        assert_eq!(output.status.code(), Some(7));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let text = told("./counted.so");
+    assert!(text.contains("loaded instrumented libraries after the warm point"), "{text}");
+    let text = told("./plain.so");
+    assert!(text.contains("executed"), "{text}");
+    // The notes of what is linked in are asked for.
+    fs::write(build.join("other.c"), "int other;\nint work(int n) { return n + 1; }\n").expect("written");
+    fs::write(build.join("both.c"), "int work(int);\nint main(void) { return work(6); }\n").expect("written");
+    gcc(&build, &["--coverage", "-o", "both", "both.c", "other.c"]);
+    fs::remove_file(build.join("both-other.gcno")).expect("the notes are there");
+    run_ok(&mut command(&["subject", "add", "both", "--binary", "both", "--notes", "."]));
+    let text = String::from_utf8_lossy(&run(&mut command(&["run", "both"])).stderr).into_owned();
+    assert!(text.contains("both-other.gcda") && text.contains("left out"), "{text}");
+}

@@ -153,7 +153,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         if let Some(path) = &args.report {
             report::write(path, args.report_format, worker, &runs.first)?;
         }
-        Ok(worker.zygote().missing().to_vec())
+        Ok(worker.lacks())
     })?;
     let first = &runs.first;
     if args.write {

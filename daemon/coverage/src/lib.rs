@@ -18,6 +18,7 @@
 pub mod atlas;
 mod builder;
 pub mod canonical;
+pub mod counts;
 pub mod coverage;
 mod cycles;
 pub mod data;

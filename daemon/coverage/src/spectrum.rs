@@ -1,60 +1,21 @@
-//! A run's coverage in atlas ids, found from the few functions whose counters differ from a baseline.
+//! A run's coverage in atlas ids, found from the few functions whose counters differ from the run before.
 //!
 //! Lines add up over functions and objects, so a changed function's old share is taken away and its new one
 //! added; all others stay as they are.
 
+use crate::counts::{BLOCK, Counts};
 use crate::coverage::{FunctionCoverage, Piece, Workspace, arc_range, solve_function};
 use crate::error::Error;
 use crate::linear;
 use crate::object_map::ObjectMap;
 
-/// The counts all runs begin with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Baseline {
-    /// By line id.
-    pub lines: Vec<i64>,
-    /// How often each function was called, by function id.
-    pub functions: Vec<i64>,
-}
-
-/// A run's counts, where they differ from the baseline's.
+/// A run's counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spectrum {
-    /// Line ids and counts, in order.
-    pub lines: Vec<(u32, i64)>,
-    /// Function ids and how often each was called, in order.
-    pub functions: Vec<(u32, i64)>,
-}
-
-impl Spectrum {
-    /// How many lines ran.
-    #[must_use]
-    pub fn executed_lines(&self, baseline: &Baseline) -> usize {
-        executed(&baseline.lines, &self.lines)
-    }
-
-    /// How many functions ran.
-    #[must_use]
-    pub fn executed_functions(&self, baseline: &Baseline) -> usize {
-        executed(&baseline.functions, &self.functions)
-    }
-
-    /// All counts by line id.
-    #[must_use]
-    pub fn all_lines(&self, baseline: &Baseline) -> Vec<i64> {
-        let mut lines = baseline.lines.clone();
-        for &(id, count) in &self.lines {
-            lines[id as usize] = count;
-        }
-        lines
-    }
-}
-
-fn executed(baseline: &[i64], changed: &[(u32, i64)]) -> usize {
-    let before = baseline.iter().filter(|&&count| count != 0).count();
-    let lost = changed.iter().filter(|&&(id, count)| baseline[id as usize] != 0 && count == 0).count();
-    let won = changed.iter().filter(|&&(id, count)| baseline[id as usize] == 0 && count != 0).count();
-    before + won - lost
+    /// Of lines, by id.
+    pub lines: Counts,
+    /// How often each function was called, by id.
+    pub functions: Counts,
 }
 
 /// An object's map and its place in the ids.
@@ -75,9 +36,9 @@ pub struct Adder {
     arcs: Vec<i64>,
     changes: Vec<i64>,
     /// By line id.
-    lines: Changes,
-    /// Of the number of calls, by function id.
-    calls: Changes,
+    lines: Table,
+    /// How often each function was called, by function id.
+    calls: Table,
     sums: linear::Sums,
     /// By function id.
     ways: Vec<Way>,
@@ -97,15 +58,15 @@ enum Way {
 }
 
 impl Adder {
-    /// Nothing yet, for an atlas of so many lines and functions.
+    /// Zeros, for an atlas of so many lines and functions.
     #[must_use]
     pub fn new(line_count: usize, function_count: usize) -> Self {
         Self {
             workspace: Workspace::default(),
             arcs: Vec::new(),
             changes: Vec::new(),
-            lines: Changes::new(line_count),
-            calls: Changes::new(function_count),
+            lines: Table::new(line_count),
+            calls: Table::new(function_count),
             sums: linear::Sums::default(),
             ways: vec![Way::Unknown; function_count],
         }
@@ -181,71 +142,62 @@ impl Adder {
         })
     }
 
-    /// What has been added up so far, as a baseline. Begins anew.
+    /// The counts as they are now.
     #[must_use]
-    pub fn take_baseline(&mut self) -> Baseline {
-        let mut baseline =
-            Baseline { lines: vec![0; self.lines.table.len()], functions: vec![0; self.ways.len()] };
-        let spectrum = self.take_spectrum(&baseline);
-        for (id, count) in spectrum.lines {
-            baseline.lines[id as usize] = count;
-        }
-        for (id, count) in spectrum.functions {
-            baseline.functions[id as usize] = count;
-        }
-        baseline
+    pub fn spectrum(&mut self) -> Spectrum {
+        Spectrum { lines: self.lines.counts(), functions: self.calls.counts() }
     }
 
-    /// What has been added up so far, as changes to a baseline. Begins anew.
-    #[must_use]
-    pub fn take_spectrum(&mut self, baseline: &Baseline) -> Spectrum {
-        Spectrum { lines: self.lines.take(&baseline.lines), functions: self.calls.take(&baseline.functions) }
+    /// Goes back to counts that were taken before.
+    pub fn reset(&mut self, spectrum: &Spectrum) {
+        self.lines.reset(&spectrum.lines);
+        self.calls.reset(&spectrum.functions);
     }
 }
 
-/// Changes to a table, which are found again without looking at all of it.
+/// Counts that are added to, and the same in blocks, as they were when last asked for.
 #[derive(Debug)]
-struct Changes {
-    table: Vec<i64>,
-    /// One for each block of the table that has been added to.
+struct Table {
+    /// Whole blocks: it may be longer than there are ids.
+    values: Vec<i64>,
+    /// One for each block that has been added to since.
     marks: Vec<bool>,
+    counts: Counts,
 }
 
-/// Entries in a block.
-const BLOCK: usize = 64;
-
-impl Changes {
+impl Table {
     fn new(length: usize) -> Self {
-        Self { table: vec![0; length], marks: vec![false; length.div_ceil(BLOCK)] }
+        let blocks = length.div_ceil(BLOCK);
+        Self { values: vec![0; blocks * BLOCK], marks: vec![false; blocks], counts: Counts::zeros(length) }
     }
 
     #[inline]
     fn add(&mut self, first: u32, count: u32, change: i64) {
         let (first, end) = (first as usize, first as usize + count as usize);
-        for entry in &mut self.table[first..end] {
-            *entry = entry.wrapping_add(change);
+        for value in &mut self.values[first..end] {
+            *value = value.wrapping_add(change);
         }
         for mark in &mut self.marks[first / BLOCK..=(end - 1) / BLOCK] {
             *mark = true;
         }
     }
 
-    /// Takes the changes out, and returns what they make of a baseline, in order.
-    fn take(&mut self, baseline: &[i64]) -> Vec<(u32, i64)> {
-        let mut taken = Vec::new();
-        for (block, mark) in self.marks.iter_mut().enumerate() {
-            if !std::mem::take(mark) {
-                continue;
-            }
-            let first = block * BLOCK;
-            let end = (first + BLOCK).min(self.table.len());
-            for (id, entry) in (first..end).zip(&mut self.table[first..end]) {
-                // An entry can have been added to and taken from in equal parts.
-                if *entry != 0 {
-                    taken.push((id as u32, baseline[id].wrapping_add(std::mem::take(entry))));
-                }
+    fn counts(&mut self) -> Counts {
+        let blocks = self.values.as_chunks::<BLOCK>().0;
+        for (number, (mark, block)) in self.marks.iter_mut().zip(blocks).enumerate() {
+            if std::mem::take(mark) {
+                self.counts.set_block(number, block);
             }
         }
-        taken
+        self.counts.clone()
+    }
+
+    fn reset(&mut self, counts: &Counts) {
+        self.values.fill(0);
+        for (id, count) in counts.iter() {
+            self.values[id as usize] = count;
+        }
+        self.marks.fill(false);
+        self.counts = counts.clone();
     }
 }

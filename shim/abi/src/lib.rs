@@ -13,7 +13,7 @@
 use bytemuck::{Pod, Zeroable};
 
 /// Changes with anything in this file.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The environment variable that names the control socket's descriptor; [`INACTIVE`] makes the shim stay out
 /// of the way. The shim takes it, and what else Hearth added, out of the environment before `main`.
@@ -97,6 +97,15 @@ pub const REQUEST_CLEAR: u32 = 3;
 /// Set the lowest bit of the byte at `address`: gcov's mark that the counters have been written.
 pub const REQUEST_MARK: u32 = 4;
 
+/// Expect runs to write pages: the text is words, at most [`EXPECTED_LIMIT`], each the address of a page plus how
+/// many pages follow one another from there.
+pub const REQUEST_EXPECT: u32 = 5;
+
+/// See [`REQUEST_EXPECT`]. They fit into a request.
+pub const EXPECTED_LIMIT: usize = (REQUEST_LIMIT - size_of::<Request>()) / 8;
+/// Pages are two to the power of this many bytes.
+pub const PAGE_SHIFT: u32 = 12;
+
 /// What a zygote tells the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 #[repr(C)]
@@ -117,6 +126,9 @@ pub struct Event {
     pub peak_kib: u64,
     /// When the request came in, for [`EVENT_FORKED`].
     pub asked_ns: u64,
+    /// For [`EVENT_WARM`], where the pointer to the library behind the last one is, or 0: it is null until
+    /// another library is loaded.
+    pub address: u64,
 }
 
 /// At the warm point; `value` is 1 if the input was opened before it. Comes with the zygote's memory, its page
@@ -147,7 +159,8 @@ pub struct Note {
     pub value: u32,
 }
 
-/// The run is about to begin. Comes with its memory and page map.
+/// The run is about to begin; `value` is the processor time the kernel has spent on it, in microseconds. Comes with
+/// its memory, its page map and its size.
 pub const NOTE_BEGIN: u32 = 1;
 /// A file is written. Comes with it; its path follows.
 pub const NOTE_FILE: u32 = 2;
@@ -160,5 +173,5 @@ pub const NOTE_FAILED: u32 = 5;
 
 const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
 const _: () = assert!(size_of::<Request>() == 48);
-const _: () = assert!(size_of::<Event>() == 56);
+const _: () = assert!(size_of::<Event>() == 64);
 const _: () = assert!(size_of::<Note>() == 8);

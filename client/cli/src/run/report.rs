@@ -23,12 +23,11 @@ pub enum ReportFormat {
 /// Writes the report of an answer that `worker` gave.
 pub fn write(path: &Path, format: ReportFormat, worker: &Worker, answer: &Answer) -> Result<()> {
     let harvest = answer.run.harvest.as_ref().map_err(|reason| Error::Counters(reason.clone()))?;
-    let (Some(counting), Some(map)) = (worker.zygote().counting(), worker.map()) else {
+    let Some(map) = worker.map() else {
         return Err(Error::Counters("the subject is not instrumented".to_owned()));
     };
-    let values = counting
-        .all_values(harvest)
-        .ok_or_else(|| Error::Counters("the counters were not kept".to_owned()))?;
+    let values =
+        harvest.values.as_ref().ok_or_else(|| Error::Counters("the counters were not kept".to_owned()))?;
     let mut workspace = Workspace::default();
     let names = gcov_json::Names::new(libstdcxx::demangle);
     let mut writer = gcov_json::Writer::new(true, &names);

@@ -25,13 +25,11 @@ struct Coverage {
 
 fn coverage(answer: &Answer, map: Option<&SubjectMap>) -> Result<Coverage, String> {
     let spectrum = answer.spectrum.as_ref().map_err(Clone::clone)?;
-    let (Some(baseline), Some(map)) = (&answer.baseline, map) else {
-        return Err("the subject is not instrumented".to_owned());
-    };
+    let map = map.ok_or("the subject is not instrumented")?;
     let (lines, functions) = map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
     Ok(Coverage {
-        lines: (spectrum.executed_lines(baseline), lines),
-        functions: (spectrum.executed_functions(baseline), functions),
+        lines: (spectrum.lines.executed(), lines),
+        functions: (spectrum.functions.executed(), functions),
     })
 }
 
@@ -63,7 +61,7 @@ pub fn summary(runs: &Runs, map: Option<&SubjectMap>, missing: &[String], writte
         let _ = writeln!(text, "hearth: the run forked; what its other processes executed is not counted");
     }
     if !missing.is_empty() {
-        let _ = writeln!(text, "hearth: this machine's sandbox lacks: {}", missing.join("; "));
+        let _ = writeln!(text, "hearth: missing: {}", missing.join("; "));
     }
     if runs.times.len() > 1 {
         let _ = writeln!(text, "hearth: {}", latencies(&runs.times));
