@@ -260,7 +260,7 @@ mod tests {
             let pattern = round.wrapping_mul(0x9e37_79b9) >> 7 & 31;
             let own: Vec<bool> = (0..PAGES).map(|page| pattern >> page & 1 == 1).collect();
             // On a written page every third counter has changed; on others they are as at the warm point.
-            let value = |index: usize| match own[index / VALUES_PER_PAGE] && index % 3 == 0 {
+            let value = |index: usize| match own[index / VALUES_PER_PAGE] && index.is_multiple_of(3) {
                 true => i64::from(round % 4),
                 false => 0,
             };

@@ -477,7 +477,7 @@ fn written_ranges(memory: &Memory, mappings: &Mappings) -> std::io::Result<Vec<u
             let end = page + run.len() as u64;
             while run[0] && page < end {
                 let length = (end - page).min(most_pages);
-                words.push(page * PAGE_BYTES | length);
+                words.push((page * PAGE_BYTES) | length);
                 page += length;
             }
             page = end;

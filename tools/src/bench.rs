@@ -30,7 +30,7 @@ struct Cli {
     /// By default tcc and gcc-11-noopt; for `warm` also gcc-11-opt.
     #[arg(long, value_delimiter = ',')]
     subjects: Vec<String>,
-    /// How often each program is timed; what takes more than 30 s is timed once [default: 5; for `warm` 25]
+    /// How often each program is timed; what takes more than 30 s is timed once [default: 5; for `warm` 10 at each level]
     #[arg(long)]
     repeat: Option<usize>,
     /// The `hearth` to measure
@@ -60,7 +60,7 @@ fn main() -> anyhow::Result<()> {
         Benchmark::Gcov => gcov::run(&hearth, &subjects(&["tcc", "gcc-11-noopt"]), cli.repeat.unwrap_or(5))?,
         Benchmark::Warm => {
             let subjects = subjects(&["tcc", "gcc-11-noopt", "gcc-11-opt"]);
-            warm::run(&hearth, &subjects, cli.repeat.unwrap_or(25))?
+            warm::run(&hearth, &subjects, cli.repeat.unwrap_or(10))?
         }
     };
     let name = cli.name.to_possible_value().context("every benchmark has a name")?;

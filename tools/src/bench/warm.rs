@@ -4,6 +4,10 @@
 //! (a) a plain run, then gcov's JSON over all files; (b) the same with fastcov; (c) a plain run that writes its
 //! data files, and nothing more; (d) a plain run of the compiler without instrumentation; (e) Hearth, warm at
 //! `main`; (f) Hearth, warm before the input is opened, spectrum included.
+//!
+//! Every round has a variant of the program with another constant, as a mutant has, and is run at each of the
+//! compiler's levels of optimization. The ratios are of the medians over all levels; the levels' own are beside
+//! them.
 
 use crate::measure::SubjectResult;
 use crate::plain_run::data_files;
@@ -14,6 +18,8 @@ use hearth_daemon::limits::RunLimits;
 use hearth_daemon::run::Times;
 use hearth_daemon::{Outcome, Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_subject::{Store, Subject};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,17 +28,22 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the whole of gcov and of fastcov is timed on each input.
-const SLOW_REPEATS: usize = 1;
-/// Runs for the throughput of one and of two threads, each.
+/// Runs for the throughput, of each thread.
 const THROUGHPUT_RUNS: usize = 60;
 
-/// Programs of the size of bug reports.
+/// The levels of optimization of a GCC.
+const LEVELS: [&str; 5] = ["-O0", "-O1", "-O2", "-O3", "-Os"];
+/// The level for the throughput, the contrasts and compilers without levels.
+const MIDDLE: usize = 2;
+/// Runs of one program after another one, each.
+const ALTERNATING_RUNS: usize = 20;
+
+/// Programs of the size of bug reports. `@` stands for a number that is another one in every round.
 const SMALL: [&str; 4] = [
-    "int a, b;\nint f(int x) {\n  for (int i = 0; i < 8; i++)\n    a += x << i;\n  return a ^ b;\n}\n",
-    "struct S { int x : 5; unsigned y : 11; } s;\nint g(struct S *p, int n) {\n  int sum = 0;\n  while (n-- > 0) {\n    p->x += n;\n    sum += p->x * p->y;\n    if (sum & 1)\n      continue;\n    p->y ^= sum;\n  }\n  return sum;\n}\nint main(void) {\n  return g(&s, 9) == 3;\n}\n",
-    "typedef unsigned long u64;\nstatic u64 t[16];\nstatic u64 mix(u64 h, u64 k) {\n  h ^= k;\n  h *= 0x9e3779b97f4a7c15ul;\n  return h >> 7 | h << 57;\n}\nu64 fill(int n) {\n  u64 h = 1;\n  for (int i = 0; i < n; i++)\n    t[i & 15] = h = mix(h, i);\n  switch (h & 3) {\n  case 0: return t[1];\n  case 1: return t[2] + t[3];\n  case 2: return t[4] - h;\n  default: return h;\n  }\n}\nint main(void) {\n  return fill(100) & 1;\n}\n",
-    "double w[32];\ndouble norm(const double *v, int n) {\n  double s = 0;\n  for (int i = 0; i < n; i++)\n    s += v[i] * v[i];\n  return s;\n}\nvoid scale(double *v, int n, double f) {\n  for (int i = 0; i < n; i++)\n    v[i] = v[i] * f + 1;\n}\nint main(void) {\n  scale(w, 32, 0.5);\n  return norm(w, 32) > 10;\n}\n",
+    "int a, b;\nint f(int x) {\n  for (int i = 0; i < 8; i++)\n    a += x << i;\n  return a ^ b ^ @;\n}\n",
+    "struct S { int x : 5; unsigned y : 11; } s;\nint g(struct S *p, int n) {\n  int sum = 0;\n  while (n-- > 0) {\n    p->x += n;\n    sum += p->x * p->y;\n    if (sum & 1)\n      continue;\n    p->y ^= sum;\n  }\n  return sum;\n}\nint main(void) {\n  return g(&s, 9) == @;\n}\n",
+    "typedef unsigned long u64;\nstatic u64 t[16];\nstatic u64 mix(u64 h, u64 k) {\n  h ^= k;\n  h *= 0x9e3779b97f4a7c15ul;\n  return h >> 7 | h << 57;\n}\nu64 fill(int n) {\n  u64 h = 1;\n  for (int i = 0; i < n; i++)\n    t[i & 15] = h = mix(h, i);\n  switch (h & 3) {\n  case 0: return t[1];\n  case 1: return t[2] + t[3];\n  case 2: return t[4] - h;\n  default: return h;\n  }\n}\nint main(void) {\n  return fill(100 + @) & 1;\n}\n",
+    "double w[32];\ndouble norm(const double *v, int n) {\n  double s = 0;\n  for (int i = 0; i < n; i++)\n    s += v[i] * v[i];\n  return s;\n}\nvoid scale(double *v, int n, double f) {\n  for (int i = 0; i < n; i++)\n    v[i] = v[i] * f + 1;\n}\nint main(void) {\n  scale(w, 32, 0.5);\n  return norm(w, 32) > @;\n}\n",
 ];
 
 /// Runs the benchmark on each subject.
@@ -75,18 +86,21 @@ fn measure(
     let setting = Setting::new(hearth, subject, plain, scratch.path())?;
     let mut samples = Samples::new();
     let mut parts: Vec<Times> = Vec::new();
-    for (index, program) in SMALL.iter().enumerate() {
-        eprintln!("{}: small program {} of {}", subject.id(), index + 1, SMALL.len());
-        setting.fast_rounds("", program.as_bytes(), repeat, &mut samples, &mut parts)?;
+    for level in setting.levels() {
+        eprintln!("{} {level}: {} small programs", subject.id(), SMALL.len());
+        for program in SMALL {
+            let names = ["".to_owned(), format!("{level} ")];
+            setting.fast_rounds(level, &names, program, repeat, &mut samples, &mut parts)?;
+        }
+        eprintln!("{} {level}: gcov and fastcov", subject.id());
+        setting.slow_round(level, &variant(SMALL[1], 0), &mut samples)?;
     }
-    for _ in 0..SLOW_REPEATS {
-        eprintln!("{}: gcov and fastcov", subject.id());
-        setting.slow_round(SMALL[1].as_bytes(), &mut samples)?;
-    }
+    let middle = setting.middle();
     for seed in 1..=2 {
         eprintln!("{}: random program {seed}", subject.id());
-        let program = fs::read(csmith_program(seed, scratch.path()))?;
-        setting.fast_rounds("csmith ", &program, repeat.div_ceil(4), &mut samples, &mut Vec::new())?;
+        let program = fs::read_to_string(csmith_program(seed, scratch.path()))?;
+        let names = ["csmith ".to_owned()];
+        setting.fast_rounds(middle, &names, &program, repeat.div_ceil(4), &mut samples, &mut Vec::new())?;
     }
     let medians_s: BTreeMap<String, f64> =
         samples.iter().map(|(name, times)| (name.clone(), median(times.clone()).as_secs_f64())).collect();
@@ -102,7 +116,14 @@ fn measure(
     .map(|(ratio, name)| ((*ratio).to_owned(), medians_s[*name] / own))
     .collect();
     let mut about = shares(&parts);
-    about.insert("throughput of 2 threads over 1".to_owned(), format!("{:.2}", setting.throughput()?));
+    for level in setting.levels().iter().filter(|level| !level.is_empty()) {
+        let of = |name: &str| medians_s[&format!("{level} {name}")];
+        let [gcov, plain] = ["gcov", "plain"].map(|name| of(name) / of("hearth input"));
+        about.insert(format!("{level}: gcov, plain over Hearth"), format!("{gcov:.0}x, {plain:.2}x"));
+    }
+    let after_another = format!("{:.2}", setting.harvest_after_another()?.as_secs_f64() * 1000.0);
+    about.insert("3a harvest and sums after another program ms".to_owned(), after_another);
+    about.insert("throughput of 2 cores over 1".to_owned(), format!("{:.2}", setting.throughput()?));
     about.insert("cores".to_owned(), std::thread::available_parallelism()?.to_string());
     let repeats = samples.iter().map(|(name, times)| (name.clone(), times.len())).collect();
     Ok(SubjectResult { ratios, medians_s, repeats, about })
@@ -129,6 +150,7 @@ fn shares(parts: &[Times]) -> BTreeMap<String, String> {
 
 /// A subject and all that is run.
 struct Setting<'a> {
+    hearth: &'a Path,
     subject: &'a Subject,
     plain: &'a Subject,
     pool: Pool,
@@ -138,24 +160,33 @@ struct Setting<'a> {
 
 impl<'a> Setting<'a> {
     fn new(
-        hearth: &Path,
+        hearth: &'a Path,
         subject: &'a Subject,
         plain: &'a Subject,
         directory: &'a Path,
     ) -> anyhow::Result<Self> {
         let map = Arc::new(SubjectMap::open(subject)?);
-        Ok(Self { subject, plain, pool: Pool::new(hearth.to_owned()), map, directory })
+        Ok(Self { hearth, subject, plain, pool: Pool::new(hearth.to_owned()), map, directory })
     }
 
-    fn arguments(&self) -> Vec<String> {
-        let options: &[&str] = if self.subject.manifest.name == "tcc" { &["-c"] } else { &["-quiet", "-O2"] };
+    /// The levels of optimization that are measured; one without a name for compilers that have none.
+    fn levels(&self) -> &'static [&'static str] {
+        if self.subject.manifest.name == "tcc" { &[""] } else { &LEVELS }
+    }
+
+    fn middle(&self) -> &'static str {
+        self.levels().get(MIDDLE).copied().unwrap_or_default()
+    }
+
+    fn arguments(&self, level: &str) -> Vec<String> {
+        let options = if level.is_empty() { ["-c"].as_slice() } else { &["-quiet", level] };
         options.iter().chain(&["input.c", "-o", "output"]).map(|&word| word.to_owned()).collect()
     }
 
-    fn key(&self, warm: WarmPoint) -> ZygoteKey {
+    fn key(&self, level: &str, warm: WarmPoint) -> ZygoteKey {
         let binary = self.subject.binary();
         let mut arguments = vec![binary.clone().into_os_string()];
-        arguments.extend(self.arguments().into_iter().map(Into::into));
+        arguments.extend(self.arguments(level).into_iter().map(Into::into));
         ZygoteKey {
             binary,
             arguments,
@@ -168,24 +199,29 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// Times what takes milliseconds, in turn.
+    /// Times what takes milliseconds, in turn; the times go under each of the names' beginnings.
     fn fast_rounds(
         &self,
-        prefix: &str,
-        input: &[u8],
+        level: &str,
+        names: &[String],
+        program: &str,
         repeat: usize,
         samples: &mut Samples,
         parts: &mut Vec<Times>,
     ) -> anyhow::Result<()> {
-        fs::write(self.directory.join("input.c"), input)?;
-        let request = RunRequest { input: Some(input.to_vec()), ..RunRequest::default() };
-        let mut add = |name: &str, time| samples.entry(format!("{prefix}{name}")).or_default().push(time);
+        let mut add = |name: &str, time| {
+            for beginning in names {
+                samples.entry(format!("{beginning}{name}")).or_default().push(time);
+            }
+        };
         let warm_ups = 3;
         for round in 0..repeat + warm_ups {
-            let gcda = self.plain_run(&self.subject.binary())?;
-            let plain = self.plain_run(&self.plain.binary())?;
-            let main = self.hearth_run(WarmPoint::Main, &request)?;
-            let best = self.hearth_run(WarmPoint::Input, &request)?;
+            let input = variant(program, round);
+            fs::write(self.directory.join("input.c"), &input)?;
+            let gcda = self.plain_run(level, &self.subject.binary())?;
+            let plain = self.plain_run(level, &self.plain.binary())?;
+            let main = self.hearth_run(&self.pool, level, WarmPoint::Main, &input)?;
+            let best = self.hearth_run(&self.pool, level, WarmPoint::Input, &input)?;
             if round >= warm_ups {
                 add("gcda", gcda);
                 add("plain", plain);
@@ -197,8 +233,9 @@ impl<'a> Setting<'a> {
         Ok(())
     }
 
-    fn hearth_run(&self, warm: WarmPoint, request: &RunRequest) -> anyhow::Result<Times> {
-        let answer = self.pool.run(&self.key(warm), Some(&self.map), request)?;
+    fn hearth_run(&self, pool: &Pool, level: &str, warm: WarmPoint, input: &str) -> anyhow::Result<Times> {
+        let request = RunRequest { input: Some(input.into()), ..RunRequest::default() };
+        let answer = pool.run(&self.key(level, warm), Some(&self.map), &request)?;
         // A compile error is as good a run as any: tcc does not take all of Csmith's programs.
         if !matches!(answer.run.outcome, Outcome::Exited(_)) {
             bail!("{}: {}", answer.run.outcome, String::from_utf8_lossy(&answer.run.stderr));
@@ -207,14 +244,24 @@ impl<'a> Setting<'a> {
         Ok(answer.run.times)
     }
 
-    fn plain_run(&self, binary: &Path) -> anyhow::Result<Duration> {
+    /// The time of a harvest where each run is of another program than the one before.
+    fn harvest_after_another(&self) -> anyhow::Result<Duration> {
+        let mut times = Vec::new();
+        for round in 0..ALTERNATING_RUNS {
+            let input = variant(SMALL[round % SMALL.len()], round);
+            times.push(self.hearth_run(&self.pool, self.middle(), WarmPoint::Input, &input)?.harvest);
+        }
+        Ok(median(times))
+    }
+
+    fn plain_run(&self, level: &str, binary: &Path) -> anyhow::Result<Duration> {
         let data = self.directory.join("data");
         if data.exists() {
             fs::remove_dir_all(&data)?;
         }
         let started = Instant::now();
         let status = Command::new(binary)
-            .args(self.arguments())
+            .args(self.arguments(level))
             .current_dir(self.directory)
             .env("GCOV_PREFIX", &data)
             .stdin(Stdio::null())
@@ -229,12 +276,16 @@ impl<'a> Setting<'a> {
     }
 
     /// Times a plain run with gcov, and with fastcov, over all its data files.
-    fn slow_round(&self, input: &[u8], samples: &mut Samples) -> anyhow::Result<()> {
+    fn slow_round(&self, level: &str, input: &str, samples: &mut Samples) -> anyhow::Result<()> {
         fs::write(self.directory.join("input.c"), input)?;
         let notes = self.subject.notes_directory();
         let tree = self.directory.join("data").join(notes.strip_prefix("/").unwrap_or(&notes));
-        let mut add = |name: &str, time| samples.entry(name.to_owned()).or_default().push(time);
-        let run = self.plain_run(&self.subject.binary())?;
+        let mut add = |name: &str, time| {
+            for name in [name.to_owned(), format!("{level} {name}")] {
+                samples.entry(name).or_default().push(time);
+            }
+        };
+        let run = self.plain_run(level, &self.subject.binary())?;
         link_notes(&tree, &notes)?;
         let files = data_files(&tree)?;
         let mut gcov = Command::new("gcov");
@@ -247,12 +298,17 @@ impl<'a> Setting<'a> {
         Ok(())
     }
 
-    /// Runs per second of two threads over those of one.
+    /// Runs per second of two threads on two cores over those of one thread on one core.
     fn throughput(&self) -> anyhow::Result<f64> {
-        let request = RunRequest { input: Some(SMALL[1].as_bytes().to_vec()), ..RunRequest::default() };
-        let rate = |threads: usize| -> anyhow::Result<f64> {
-            let work = |count: usize| {
-                (0..count).try_for_each(|_| self.hearth_run(WarmPoint::Input, &request).map(drop))
+        // Every process a thread starts, zygotes and their runs, has its cores.
+        let rate = |threads: usize, cores: usize| -> anyhow::Result<f64> {
+            let pool = Pool::new(self.hearth.to_owned());
+            let work = |count: usize| -> anyhow::Result<()> {
+                use_cores(cores)?;
+                let run = |round| {
+                    self.hearth_run(&pool, self.middle(), WarmPoint::Input, &variant(SMALL[1], round))
+                };
+                (0..count).try_for_each(|round| run(round).map(drop))
             };
             let all = |count: usize| {
                 std::thread::scope(|scope| {
@@ -268,10 +324,22 @@ impl<'a> Setting<'a> {
             all(THROUGHPUT_RUNS)?;
             Ok((threads * THROUGHPUT_RUNS) as f64 / started.elapsed().as_secs_f64())
         };
-        let (one, two) = (rate(1)?, rate(2)?);
-        eprintln!("{}: {one:.1} runs per second on one thread, {two:.1} on two", self.subject.id());
+        let (one, two) = (rate(1, 1)?, rate(2, 2)?);
+        eprintln!("{}: {one:.1} runs per second on one core, {two:.1} on two", self.subject.id());
         Ok(two / one)
     }
+}
+
+/// Binds the calling thread, and what it starts, to the first cores.
+fn use_cores(count: usize) -> anyhow::Result<()> {
+    let mut set = CpuSet::new();
+    (0..count).try_for_each(|core| set.set(core))?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// A program with its number.
+fn variant(program: &str, number: usize) -> String {
+    program.replace('@', &number.to_string())
 }
 
 fn timed(command: &mut Command) -> anyhow::Result<Duration> {
