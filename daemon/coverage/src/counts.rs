@@ -70,14 +70,18 @@ impl Block {
         i64::from_le_bytes(bytes)
     }
 
-    /// Is it the same memory?
-    fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+    /// What it takes, in bytes, the counts of references included, if at most so many hold it.
+    fn own_bytes(&self, holders: usize) -> usize {
+        if Arc::strong_count(&self.0) <= holders { size_of::<[usize; 2]>() + self.0.len() } else { 0 }
     }
+}
 
-    /// What it takes that nothing shares, in bytes, the counts of references included.
-    fn own_bytes(&self) -> usize {
-        if Arc::strong_count(&self.0) == 1 { size_of::<[usize; 2]>() + self.0.len() } else { 0 }
+/// Are they the same memory?
+fn is_same(one: Option<&Block>, other: Option<&Block>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(&one.0, &other.0),
+        (None, None) => true,
+        _ => false,
     }
 }
 
@@ -174,6 +178,33 @@ impl Counts {
         (both, both + only_self + only_other)
     }
 
+    /// Calls a function with each block that is wanted and in how many of some tables each of its counts is not
+    /// zero. Blocks that tables share are looked at once.
+    pub fn tally(
+        tables: &[&Self],
+        wanted: impl Fn(usize) -> bool,
+        mut visit: impl FnMut(usize, &[u32; BLOCK]),
+    ) {
+        let block_count = tables.iter().map(|table| table.block_count()).max().unwrap_or(0);
+        for block in (0..block_count).filter(|&block| wanted(block)) {
+            let mut sums = [0; BLOCK];
+            let mut add = |block: Option<&Block>, times: u32| {
+                set_bits(block.map_or(0, Block::bits)).for_each(|index| sums[index] += times);
+            };
+            let (mut current, mut times) = (None, 0);
+            for table in tables {
+                let next = table.block(block);
+                if !is_same(current, next) {
+                    add(current, std::mem::take(&mut times));
+                    current = next;
+                }
+                times += 1;
+            }
+            add(current, times);
+            visit(block, &sums);
+        }
+    }
+
     /// The blocks in which two tables may differ.
     fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Pair<'a>> {
         let groups = self.groups.iter().zip(&other.groups).enumerate();
@@ -181,23 +212,20 @@ impl Counts {
         groups.flat_map(|(group, (one, other))| {
             let blocks = one.blocks.iter().zip(&other.blocks).enumerate();
             blocks.filter_map(move |(block, (one, other))| {
-                let is_same = match (one, other) {
-                    (Some(one), Some(other)) => one.is(other),
-                    (None, None) => true,
-                    _ => false,
-                };
                 let first_id = ((group * GROUP + block) * BLOCK) as u32;
-                (!is_same).then_some(Pair { first_id, blocks: [one.as_ref(), other.as_ref()] })
+                let blocks = [one.as_ref(), other.as_ref()];
+                (!is_same(blocks[0], blocks[1])).then_some(Pair { first_id, blocks })
             })
         })
     }
 
-    /// The bytes that would be free if this table were gone: those that nothing shares.
+    /// The bytes of what at most so many tables hold, this one included.
     #[must_use]
-    pub fn own_bytes(&self) -> usize {
-        let own_groups = self.groups.iter().filter(|group| Arc::strong_count(group) == 1);
+    pub fn own_bytes(&self, holders: usize) -> usize {
+        let own_groups = self.groups.iter().filter(|group| Arc::strong_count(group) <= holders);
         let of_group = |group: &Arc<Group>| {
-            size_of::<Group>() + group.blocks.iter().flatten().map(Block::own_bytes).sum::<usize>()
+            let blocks = group.blocks.iter().flatten();
+            size_of::<Group>() + blocks.map(|block| block.own_bytes(holders)).sum::<usize>()
         };
         self.groups.len() * size_of::<Arc<Group>>() + own_groups.map(of_group).sum::<usize>()
     }

@@ -32,6 +32,7 @@ pub mod notes;
 pub mod object_map;
 mod records;
 mod solve;
+pub mod score;
 pub mod spectrum;
 pub mod tree;
 pub mod version;
