@@ -10,6 +10,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// What can go wrong.
 #[derive(Debug, Error)]
 pub enum Error {
+    /// The order cannot be carried out.
+    #[error("{0}")]
+    Order(String),
     /// The program's file cannot be used.
     #[error("{}: {problem}", path.display())]
     Program {

@@ -25,6 +25,29 @@ pub const OBJECTS: usize = 1 << 16;
 /// See [`OBJECTS`].
 pub const FUNCTIONS: u32 = 1 << 24;
 
+/// Clients connected at a time.
+pub const SESSIONS: u32 = 256;
+/// Requests of one client under way at a time; no more are read until one is answered.
+pub const REQUESTS_UNDER_WAY: usize = 16;
+/// Answers that wait to be written to one client.
+pub const ANSWERS_WAITING: usize = 4;
+/// A client says hello within this time.
+pub const GREETING_DEADLINE: Duration = Duration::from_secs(5);
+/// A client that has begun a frame ends it within this time.
+pub const FRAME_DEADLINE: Duration = Duration::from_secs(10);
+/// A client takes a piece of an answer within this time.
+pub const TAKING_DEADLINE: Duration = Duration::from_secs(10);
+/// So large a piece, in bytes.
+pub const WRITE_BYTES: usize = 64 << 10;
+/// What kept runs may take, in bytes, unless the daemon is told otherwise.
+pub const KEPT_BYTES: u64 = 1 << 30;
+/// How often zygotes that were not used for long, and an idle daemon, are looked for.
+pub const TIDY_INTERVAL: Duration = Duration::from_secs(10);
+/// Runs under way when the daemon ends have this long.
+pub const ENDING_DEADLINE: Duration = Duration::from_secs(10);
+/// The log is emptied at the start if it is longer, in bytes.
+pub const LOG_BYTES: u64 = 10 << 20;
+
 /// What a run may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunLimits {

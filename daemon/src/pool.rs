@@ -11,7 +11,7 @@ use crate::zygote::ZygoteKey;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Keeps zygotes. Any number of threads may run on it at a time.
 #[derive(Debug)]
@@ -56,10 +56,12 @@ impl Pool {
         self.lock().started
     }
 
-    /// How many zygotes wait for runs.
+    /// The zygotes that wait for runs: what they are, their memory in bytes, and since when they wait.
     #[must_use]
-    pub fn idle(&self) -> usize {
-        self.lock().idle.len()
+    pub fn idle(&self) -> Vec<(ZygoteKey, u64, Duration)> {
+        let state = self.lock();
+        let of = |idle: &Idle| (idle.key.clone(), idle.worker.zygote().memory_bytes(), idle.since.elapsed());
+        state.idle.iter().map(of).collect()
     }
 
     /// Runs once, on a zygote that is warm already if there is one. That the zygote is lost twice is an outcome.

@@ -6,6 +6,8 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What a run is to do.
@@ -23,6 +25,8 @@ pub struct RunRequest {
     pub limits: RunLimits,
     /// Keep the counters themselves, for a report of every branch.
     pub keep_counters: bool,
+    /// Set when nobody wants the run any more: it is then ended as if it had timed out.
+    pub unwanted: Option<Arc<AtomicBool>>,
 }
 
 /// How a run ended.

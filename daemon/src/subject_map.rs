@@ -1,6 +1,7 @@
 //! A subject's atlas in use: opened once, its objects' maps made when first needed.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::places::Places;
 use hearth_coverage::ObjectMap;
 use hearth_coverage::atlas::Atlas;
 use hearth_coverage::spectrum::Place;
@@ -29,7 +30,10 @@ self_cell!(
 );
 
 /// A subject's atlas in use.
-pub struct SubjectMap(Opened);
+pub struct SubjectMap {
+    opened: Opened,
+    places: OnceLock<std::result::Result<Places, String>>,
+}
 
 impl SubjectMap {
     /// Opens a subject's atlas, building it first if need be.
@@ -45,18 +49,27 @@ impl SubjectMap {
             let first_functions = (0..atlas.object_count()).map(first).collect();
             Ok::<_, hearth_coverage::Error>(Tables { atlas, first_functions, maps })
         })?;
-        Ok(Self(opened))
+        Ok(Self { opened, places: OnceLock::new() })
     }
 
     /// Calls a function with the atlas.
     pub fn with_atlas<T>(&self, body: impl FnOnce(&Atlas<'_>) -> T) -> T {
-        self.0.with_dependent(|_, tables| body(&tables.atlas))
+        self.opened.with_dependent(|_, tables| body(&tables.atlas))
+    }
+
+    /// Where its lines and functions are, found when first asked for.
+    ///
+    /// # Errors
+    /// If the atlas is damaged.
+    pub fn places(&self) -> Result<&Places> {
+        let places = self.places.get_or_init(|| Places::new(self).map_err(|error| error.to_string()));
+        places.as_ref().map_err(|problem| Error::Counters(problem.clone()))
     }
 
     /// The object a function is of, and the function's number in it.
     #[must_use]
     pub fn function(&self, id: u32) -> (u32, usize) {
-        self.0.with_dependent(|_, tables| {
+        self.opened.with_dependent(|_, tables| {
             let object = tables.first_functions.partition_point(|&first| first <= id).saturating_sub(1);
             (object as u32, (id - tables.first_functions[object]) as usize)
         })
@@ -67,7 +80,7 @@ impl SubjectMap {
     /// # Errors
     /// If the atlas is damaged there, or what the function returns.
     pub fn with_object<T>(&self, object: u32, body: impl FnOnce(Place<'_, '_>) -> Result<T>) -> Result<T> {
-        self.0.with_dependent(|_, tables| {
+        self.opened.with_dependent(|_, tables| {
             let index = object as usize;
             let open = || Ok((tables.atlas.object(index)?, tables.atlas.object_lines(index)?));
             let (map, lines) = tables.maps[index].get_or_init(open).as_ref().map_err(Clone::clone)?;

@@ -16,6 +16,8 @@ use std::time::Instant;
 pub struct Worker {
     zygote: Zygote,
     coverage: Option<Coverage>,
+    /// What is lacking: of the sandbox, and of the notes.
+    missing: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -36,13 +38,17 @@ pub struct Answer {
     pub run: Run,
     /// Its coverage, or why there is none.
     pub spectrum: std::result::Result<Spectrum, String>,
+    /// What the zygote had executed at the warm point; `None` for a subject without counters.
+    pub baseline: Option<Spectrum>,
+    /// What is lacking: of the sandbox, and of the notes.
+    pub missing: Vec<String>,
 }
 
 impl Answer {
     /// The answer where the zygote was lost.
     pub(crate) fn lost(why: &str) -> Self {
         let reason = format!("the zygote was lost: {why}");
-        Self { run: Run::lost(&reason), spectrum: Err(reason) }
+        Self { run: Run::lost(&reason), spectrum: Err(reason), baseline: None, missing: Vec::new() }
     }
 }
 
@@ -55,7 +61,8 @@ impl Worker {
         let mut zygote = Zygote::start(launcher, key)?;
         let Some(map) = map else {
             zygote.ignore_counters()?;
-            return Ok(Self { zygote, coverage: None });
+            let missing = zygote.missing().to_vec();
+            return Ok(Self { zygote, coverage: None, missing });
         };
         map.with_atlas(|atlas| zygote.count(atlas))?;
         let (line_count, function_count) =
@@ -66,7 +73,12 @@ impl Worker {
             coverage.add_all(counting)?;
         }
         coverage.baseline = coverage.adder.spectrum();
-        Ok(Self { zygote, coverage: Some(coverage) })
+        let mut missing = zygote.missing().to_vec();
+        let without_notes = zygote.counting().map_or(&[][..], |counting| &counting.map.without_notes);
+        missing.extend(without_notes.iter().map(|data| {
+            format!("the notes of {data}: what it counts is left out; have them beside those of the subject")
+        }));
+        Ok(Self { zygote, coverage: Some(coverage), missing })
     }
 
     /// The zygote.
@@ -75,27 +87,10 @@ impl Worker {
         &self.zygote
     }
 
-    /// What is lacking: of the sandbox, and of the notes.
-    #[must_use]
-    pub fn lacks(&self) -> Vec<String> {
-        let mut lacks = self.zygote.missing().to_vec();
-        let without_notes = self.zygote.counting().map_or(&[][..], |counting| &counting.map.without_notes);
-        lacks.extend(without_notes.iter().map(|data| {
-            format!("the notes of {data}: what it counts is left out; have them beside those of the subject")
-        }));
-        lacks
-    }
-
     /// The subject's map, if it has one.
     #[must_use]
     pub fn map(&self) -> Option<&SubjectMap> {
         self.coverage.as_ref().map(|coverage| &*coverage.map)
-    }
-
-    /// The counts at the warm point.
-    #[must_use]
-    pub fn baseline(&self) -> Option<&Spectrum> {
-        self.coverage.as_ref().map(|coverage| &coverage.baseline)
     }
 
     /// Runs once.
@@ -108,7 +103,7 @@ impl Worker {
             let mut run = self.zygote.run(request, &mut |_, _, _| {})?;
             run.times.total = started.elapsed();
             let spectrum = Err("the subject is not instrumented".to_owned());
-            return Ok(Answer { run, spectrum });
+            return Ok(Answer { run, spectrum, baseline: None, missing: self.missing.clone() });
         };
         let ran = self.zygote.run(request, &mut |array, old, new| coverage.change(array, old, new));
         let taking = Instant::now();
@@ -126,7 +121,8 @@ impl Worker {
         };
         run.times.harvest += taking.elapsed();
         run.times.total = started.elapsed();
-        Ok(Answer { run, spectrum })
+        let baseline = Some(coverage.baseline.clone());
+        Ok(Answer { run, spectrum, baseline, missing: self.missing.clone() })
     }
 }
 

@@ -26,6 +26,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A launcher whose subject has ended ends soon after.
@@ -70,6 +71,8 @@ impl std::str::FromStr for WarmPoint {
 pub struct ZygoteKey {
     /// The program.
     pub binary: PathBuf,
+    /// Another number for a program that was built anew at the same path.
+    pub revision: u64,
     /// Its arguments, its own name first.
     pub arguments: Vec<OsString>,
     /// Its environment.
@@ -237,7 +240,7 @@ impl Zygote {
         if forked.kind != EVENT_FORKED {
             return Err(Error::ZygoteLost(format!("it said {} where a fork was expected", forked.kind)));
         }
-        let (ended, verdict) = self.wait_for_end(&mut stage, &request.limits, started)?;
+        let (ended, verdict) = self.wait_for_end(&mut stage, request, started)?;
         let harvest_started = Instant::now();
         let mut notes = stage.notes()?;
         let harvest = self.harvest(&mut notes, request.keep_counters, visit);
@@ -281,10 +284,13 @@ impl Zygote {
     fn wait_for_end(
         &mut self,
         stage: &mut Stage,
-        limits: &crate::limits::RunLimits,
+        request: &RunRequest,
         started: Instant,
     ) -> Result<(Event, Option<Outcome>)> {
+        let limits = &request.limits;
         let deadline = started + Duration::from_millis(limits.wall_ms);
+        let is_unwanted =
+            || request.unwanted.as_ref().is_some_and(|unwanted| unwanted.load(Ordering::Relaxed));
         let mut verdict = None;
         loop {
             let now = Instant::now();
@@ -301,7 +307,7 @@ impl Zygote {
             if verdict.is_some() {
                 return Err(Error::ZygoteLost("its run cannot be killed".to_owned()));
             }
-            if Instant::now() >= deadline {
+            if Instant::now() >= deadline || is_unwanted() {
                 verdict = Some(Outcome::TimedOut);
             } else if stage.memory_bytes() > limits.memory_bytes {
                 verdict = Some(Outcome::OutOfMemory);

@@ -3,6 +3,8 @@
 //! Tests that need the `tcc` subject run always; those that need `gcc-11` are ignored unless asked for
 //! (`tools/test --full`).
 
+#[path = "../support/daemon.rs"]
+mod daemon;
 #[path = "../support/exact.rs"]
 mod exact;
 #[path = "../support/notes_writer.rs"]
@@ -24,6 +26,7 @@ mod handmade_notes;
 mod misbehaving;
 mod real_notes;
 mod report_formats;
+mod service;
 mod subject_commands;
 mod subject_exactness;
 mod tidy;

@@ -59,6 +59,7 @@ const WAYS: &[Way] = &[
 
 fn key(subject: &SmallSubject, directory: &Path) -> ZygoteKey {
     ZygoteKey {
+        revision: 0,
         binary: subject.subject.binary(),
         arguments: vec![subject.subject.binary().into_os_string()],
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

@@ -64,6 +64,7 @@ impl Bench {
         arguments.extend(["input.c", "-o", "output"].map(Into::into));
         let data = directory.join("data");
         let key = ZygoteKey {
+            revision: 0,
             binary: subject.binary(),
             arguments,
             environment: vec![

@@ -3,6 +3,11 @@
 //! Every benchmark prints a table and writes `target/bench/NAME.json`: one object for each subject, with
 //! `ratios` from a peer's name to its time over Hearth's, and the medians beside them.
 
+#[path = "../../tests/support/daemon.rs"]
+#[expect(dead_code, reason = "it is shared with the tests")]
+mod daemon;
+#[path = "../../tests/support/mutants.rs"]
+mod mutants;
 #[path = "../../tests/support/plain_run.rs"]
 mod plain_run;
 #[path = "../../tests/support/programs.rs"]
@@ -12,6 +17,8 @@ mod programs;
 mod gcov;
 #[path = "bench/measure.rs"]
 mod measure;
+#[path = "bench/service.rs"]
+mod service;
 #[path = "bench/warm.rs"]
 mod warm;
 
@@ -45,6 +52,8 @@ struct Cli {
 enum Benchmark {
     /// One tree of .gcda files through gcov, fastcov, gcovr, lcov and `hearth report`
     Gcov,
+    /// The daemon's answers: latencies, runs per second of many clients, bytes of deltas and spectra
+    Service,
     /// One small program through plain and warm compilers, and what it executed by gcov, fastcov and Hearth
     Warm,
 }
@@ -58,6 +67,9 @@ fn main() -> anyhow::Result<()> {
     };
     let results = match cli.name {
         Benchmark::Gcov => gcov::run(&hearth, &subjects(&["tcc", "gcc-11-noopt"]), cli.repeat.unwrap_or(5))?,
+        Benchmark::Service => {
+            service::run(&hearth, &subjects(&["tcc", "gcc-11-noopt"]), cli.repeat.unwrap_or(10))?
+        }
         Benchmark::Warm => {
             let subjects = subjects(&["tcc", "gcc-11-noopt", "gcc-11-opt"]);
             warm::run(&hearth, &subjects, cli.repeat.unwrap_or(10))?

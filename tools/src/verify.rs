@@ -2,8 +2,12 @@
 //!
 //! Every check is bounded, takes a seed and prints it, and goes on where an interrupted one stopped.
 
+#[path = "../../tests/support/daemon.rs"]
+mod daemon;
 #[path = "../../tests/support/exact.rs"]
 mod exact_support;
+#[path = "../../tests/support/mutants.rs"]
+mod mutants;
 #[path = "../../tests/support/notes_writer.rs"]
 mod notes_writer;
 #[path = "../../tests/support/option_sets.rs"]
@@ -19,6 +23,8 @@ mod warm_exact;
 mod exact;
 #[path = "verify/fuzz.rs"]
 mod fuzz;
+#[path = "verify/service.rs"]
+mod service;
 #[path = "verify/warm.rs"]
 mod warm;
 
@@ -73,6 +79,8 @@ enum Check {
     Exact,
     /// Many runs: equal spectra, and no file changed or appeared
     Soak,
+    /// The daemon: 64 clients at once for 10 minutes, 50 kills under load, 10 million random frames
+    Service,
     /// Damaged notes and data: no panic, no unbounded memory
     Fuzz,
 }
@@ -109,6 +117,19 @@ fn main() -> anyhow::Result<()> {
             let hearth = cli.hearth.canonicalize()?;
             let runs = if cli.short { cli.runs.min(600) } else { cli.runs };
             cli.subjects.iter().try_for_each(|subject| warm::soak(&hearth, subject, runs))
+        }
+        Check::Service => {
+            let hearth = cli.hearth.canonicalize()?;
+            let subject = if cli.short { "tcc".to_owned() } else { "gcc-11-noopt".to_owned() };
+            let plan = service::Plan {
+                subject,
+                clients: 64,
+                time: Duration::from_secs(if cli.short { 10 } else { 600 }),
+                kills: if cli.short { 5 } else { 50 },
+                frames: if cli.short { 200_000 } else { 10_000_000 },
+                seed: cli.seed,
+            };
+            service::run(&hearth, &plan, &MEMORY)
         }
         Check::Fuzz => {
             let limit = if cli.short { Duration::from_secs(20) } else { limit };

@@ -1,9 +1,9 @@
 //! `hearth exec`: many runs by a private daemon that lives as long as the command.
 
-use crate::run::order::{Order, Resolved, Resolver, nameless_input};
 use crate::run::{LimitArgs, own_pool, show};
 use anyhow::Context;
 use clap::Args;
+use hearth_daemon::order::{Order, Resolver, nameless_input};
 use hearth_daemon::{Pool, RunRequest, WarmPoint};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
     let (sender, orders) = sync_channel::<String>(jobs * QUEUE_PER_THREAD);
     let orders = Mutex::new(orders);
-    let resolver = Mutex::new(Resolver::default());
+    let resolver = Resolver::default();
     let failed = std::thread::scope(|scope| -> anyhow::Result<bool> {
         let workers: Vec<_> =
             (0..jobs).map(|_| scope.spawn(|| work(&orders, &resolver, &pool, &args.limits))).collect();
@@ -84,12 +84,7 @@ pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Answers orders until there are no more; true if one could not be done.
-fn work(
-    orders: &Mutex<Receiver<String>>,
-    resolver: &Mutex<Resolver>,
-    pool: &Pool,
-    limits: &LimitArgs,
-) -> bool {
+fn work(orders: &Mutex<Receiver<String>>, resolver: &Resolver, pool: &Pool, limits: &LimitArgs) -> bool {
     let mut failed = false;
     loop {
         let line = match orders.lock().map(|orders| orders.recv()) {
@@ -114,7 +109,7 @@ fn work(
     }
 }
 
-fn obey(line: &Line, resolver: &Mutex<Resolver>, pool: &Pool, limits: &LimitArgs) -> anyhow::Result<Value> {
+fn obey(line: &Line, resolver: &Resolver, pool: &Pool, limits: &LimitArgs) -> anyhow::Result<Value> {
     let warm = line.warm.as_deref().map(str::parse::<WarmPoint>).transpose().map_err(anyhow::Error::msg)?;
     let input = match (&line.input, &line.input_text) {
         (None, Some(_)) => Some(nameless_input()),
@@ -128,15 +123,12 @@ fn obey(line: &Line, resolver: &Mutex<Resolver>, pool: &Pool, limits: &LimitArgs
         (None, None) => None,
     };
     let order = Order {
-        subject: line.subject.clone(),
         arguments: line.args.iter().map(OsString::from).collect(),
         input,
         warm,
+        ..Order::here(&line.subject, limits.policy(), limits.limits().processes)?
     };
-    let resolved: Resolved = {
-        let mut resolver = resolver.lock().map_err(|_| anyhow::anyhow!("another order ended badly"))?;
-        resolver.resolve(&order, limits.policy(), limits.limits().processes)?
-    };
+    let resolved = resolver.resolve(&order)?;
     let request = RunRequest {
         input: bytes,
         stdin: line.stdin.clone().unwrap_or_default().into_bytes(),
@@ -144,6 +136,7 @@ fn obey(line: &Line, resolver: &Mutex<Resolver>, pool: &Pool, limits: &LimitArgs
         environment: line.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         limits: limits.limits(),
         keep_counters: false,
+        unwanted: None,
     };
     let answer = pool.run(&resolved.key, resolved.map.as_ref(), &request)?;
     Ok(show::one(&answer, resolved.map.as_deref()))

@@ -4,9 +4,13 @@ mod exec;
 mod libstdcxx;
 mod report;
 mod run;
+mod service;
 mod subject;
+mod view;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Keeps coverage-instrumented compilers warm and tells what a compile executed.
@@ -23,11 +27,31 @@ enum Command {
     Run(run::RunArgs),
     /// Do many runs by a private daemon: orders come as lines of JSON, answers go out the same way
     Exec(exec::ExecArgs),
+    /// Show what a compile executed, as annotated source or a report
+    Cover(view::CoverArgs),
+    /// Show what ran for one program and not for another: functions, files, lines
+    Diff(view::DiffArgs),
+    /// Tell how the daemon is: zygotes, kept runs, latencies
+    Status(service::StatusArgs),
+    /// Show how the daemon is, again and again
+    Top(service::TopArgs),
+    /// End the daemon
+    Stop,
     /// Report the coverage of a tree of .gcno and .gcda files, as gcov would but faster
     Report(report::ReportArgs),
     /// Build, add, list, show and remove subjects: the instrumented programs Hearth knows
     #[command(subcommand)]
     Subject(subject::SubjectCommand),
+    /// Print the completions for a shell: hearth completions bash > /etc/bash_completion.d/hearth
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write the manual pages of all commands into a directory
+    Man {
+        /// The directory
+        directory: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -40,6 +64,18 @@ fn main() -> ExitCode {
         Command::Exec(args) => exec::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Subject(command) => subject::run(command),
+        Command::Cover(args) => view::cover(&args),
+        Command::Diff(args) => view::diff(&args),
+        Command::Status(args) => service::status(&args),
+        Command::Top(args) => service::top(&args),
+        Command::Stop => service::stop(),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "hearth", &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { directory } => clap_mangen::generate_to(Cli::command(), directory)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
     };
     match result {
         Ok(code) => code,

@@ -1,12 +1,12 @@
 //! `hearth run`: a program on one input, from a warm process, with its coverage.
 
-use crate::run::order::{Order, Resolver};
 use crate::run::report::ReportFormat;
 use crate::run::show::Runs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use hearth_daemon::launch::SandboxPolicy;
 use hearth_daemon::limits::RunLimits;
+use hearth_daemon::order::{Order, Resolver};
 use hearth_daemon::{Outcome, Pool, RunRequest, WarmPoint};
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub mod order;
 mod report;
 pub mod show;
 
@@ -125,10 +124,10 @@ pub fn own_pool() -> anyhow::Result<Pool> {
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let read = |path: &PathBuf| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let order = Order {
-        subject: args.subject.clone(),
         arguments: args.arguments.clone(),
         input: args.input.clone(),
         warm: args.warm.clone(),
+        ..Order::here(&args.subject, args.limits.policy(), args.limits.processes)?
     };
     let request = RunRequest {
         input: args.input.as_ref().map(read).transpose()?,
@@ -137,11 +136,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         environment: Vec::new(),
         limits: args.limits.limits(),
         keep_counters: args.report.is_some(),
+        unwanted: None,
     };
     if args.repeat == 0 {
         bail!("--repeat 0 would run nothing");
     }
-    let resolved = Resolver::default().resolve(&order, args.limits.policy(), args.limits.processes)?;
+    let resolved = Resolver::default().resolve(&order)?;
     let pool = own_pool()?;
     let run_once = || pool.run(&resolved.key, resolved.map.as_ref(), &request);
     let first = run_once()?;
@@ -149,12 +149,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     for _ in 1..args.repeat {
         runs.times.push(run_once()?.run.times);
     }
-    let missing = pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
-        if let Some(path) = &args.report {
-            report::write(path, args.report_format, worker, &runs.first)?;
-        }
-        Ok(worker.lacks())
-    })?;
+    if let Some(path) = &args.report {
+        pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
+            report::write(path, args.report_format, worker, &runs.first)
+        })?;
+    }
     let first = &runs.first;
     if args.write {
         for file in &first.run.files {
@@ -163,7 +162,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if args.json {
-        let document = show::document(&runs, resolved.map.as_deref(), &missing);
+        let document = show::document(&runs, resolved.map.as_deref());
         let mut line = serde_json::to_string_pretty(&document)?;
         line.push('\n');
         io::stdout().write_all(line.as_bytes())?;
@@ -171,7 +170,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         io::stdout().write_all(&first.run.stdout)?;
         io::stderr().write_all(&first.run.stderr)?;
         if !args.quiet {
-            eprint!("{}", show::summary(&runs, resolved.map.as_deref(), &missing, args.write));
+            eprint!("{}", show::summary(&runs, resolved.map.as_deref(), args.write));
         }
     }
     Ok(ExitCode::from(exit_code(first.run.outcome)))

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// Counts in a block.
 pub const BLOCK: usize = 64;
-/// Blocks in a group.
-const GROUP: usize = 64;
+/// Blocks in a group. A changed block costs its group's list of blocks, an unchanged group a pointer.
+const GROUP: usize = 8;
 
 /// Counts by id. A copy shares everything.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +62,19 @@ impl Block {
         self.0.first_chunk().map_or(0, |&bits| u64::from_le_bytes(bits))
     }
 
+    /// All counts.
+    fn values(&self) -> [i64; BLOCK] {
+        let mut values = [0; BLOCK];
+        let bytes = &self.0[HEAD..];
+        match bytes.len() / BLOCK {
+            1 => values.iter_mut().zip(bytes).for_each(|(value, &byte)| *value = i64::from(byte)),
+            2 => widen(&mut values, bytes, |word| i64::from(u16::from_le_bytes(word))),
+            4 => widen(&mut values, bytes, |word| i64::from(u32::from_le_bytes(word))),
+            _ => widen(&mut values, bytes, i64::from_le_bytes),
+        }
+        values
+    }
+
     fn value(&self, index: usize) -> i64 {
         let values = &self.0[HEAD..];
         let width = values.len() / BLOCK;
@@ -70,9 +83,15 @@ impl Block {
         i64::from_le_bytes(bytes)
     }
 
-    /// What it takes, in bytes, the counts of references included, if at most so many hold it.
-    fn own_bytes(&self, holders: usize) -> usize {
-        if Arc::strong_count(&self.0) <= holders { size_of::<[usize; 2]>() + self.0.len() } else { 0 }
+    /// What it takes, in bytes, the counts of references included, if one group has it alone.
+    fn own_bytes(&self) -> usize {
+        if Arc::strong_count(&self.0) == 1 { size_of::<[usize; 2]>() + self.0.len() } else { 0 }
+    }
+}
+
+fn widen<const WIDTH: usize>(values: &mut [i64; BLOCK], bytes: &[u8], widened: impl Fn([u8; WIDTH]) -> i64) {
+    for (value, &word) in values.iter_mut().zip(bytes.as_chunks().0) {
+        *value = widened(word);
     }
 }
 
@@ -157,11 +176,18 @@ impl Counts {
     /// The ids whose counts differ, with both counts, in order. The tables are of one atlas.
     pub fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, i64, i64)> + 'a {
         self.pairs(other).flat_map(|pair| {
-            let value = |block: Option<&Block>, index| block.map_or(0, |block| block.value(index));
-            (0..BLOCK).filter_map(move |index| {
-                let [one, other] = pair.blocks.map(|block| value(block, index));
-                (one != other).then_some((pair.first_id + index as u32, one, other))
-            })
+            let [one, other] = pair.blocks.map(|block| block.map_or([0; BLOCK], Block::values));
+            let differing =
+                (0..BLOCK).fold(0, |bits, index| bits | u64::from(one[index] != other[index]) << index);
+            set_bits(differing).map(move |index| (pair.first_id + index as u32, one[index], other[index]))
+        })
+    }
+
+    /// The ids that ran in one and not in the other, and whether it is this one, in order.
+    pub fn exclusive<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, bool)> + 'a {
+        self.pairs(other).flat_map(|pair| {
+            let [one, other] = pair.blocks.map(|block| block.map_or(0, Block::bits));
+            set_bits(one ^ other).map(move |index| (pair.first_id + index as u32, one >> index & 1 == 1))
         })
     }
 
@@ -219,13 +245,13 @@ impl Counts {
         })
     }
 
-    /// The bytes of what at most so many tables hold, this one included.
+    /// The bytes of what at most so many tables hold, copies of one another, this one included.
     #[must_use]
     pub fn own_bytes(&self, holders: usize) -> usize {
         let own_groups = self.groups.iter().filter(|group| Arc::strong_count(group) <= holders);
         let of_group = |group: &Arc<Group>| {
             let blocks = group.blocks.iter().flatten();
-            size_of::<Group>() + blocks.map(|block| block.own_bytes(holders)).sum::<usize>()
+            size_of::<Group>() + blocks.map(Block::own_bytes).sum::<usize>()
         };
         self.groups.len() * size_of::<Arc<Group>>() + own_groups.map(of_group).sum::<usize>()
     }
@@ -298,8 +324,14 @@ mod tests {
                 .filter(|(_, (one, other))| one != other)
                 .map(|(id, (&one, &other))| (id, one, other))
                 .collect();
-            prop_assert_eq!(old.differences(&new).collect::<Vec<_>>(), differing);
+            prop_assert_eq!(&old.differences(&new).collect::<Vec<_>>(), &differing);
             prop_assert_eq!(old == new, before == after);
+            let exclusive: Vec<(u32, bool)> = differing
+                .iter()
+                .filter(|(_, one, other)| (*one != 0) != (*other != 0))
+                .map(|&(id, one, _)| (id, one != 0))
+                .collect();
+            prop_assert_eq!(old.exclusive(&new).collect::<Vec<_>>(), exclusive);
             let ran: Vec<(u32, i64)> =
                 (0..).zip(after.iter().copied()).filter(|&(_, value)| value != 0).collect();
             prop_assert_eq!(new.executed(), ran.len());

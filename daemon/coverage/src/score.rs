@@ -159,11 +159,15 @@ impl Formula {
 pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -> Vec<(u32, f64)> {
     let (all_failed, all_passed) = (failing.len() as u32, passing.len() as u32);
     let mut failed: Vec<(usize, [u32; BLOCK])> = Vec::new();
-    Counts::tally(failing, |_| true, |block, sums| {
-        if sums.iter().any(|&sum| sum > 0) {
-            failed.push((block, *sums));
-        }
-    });
+    Counts::tally(
+        failing,
+        |_| true,
+        |block, sums| {
+            if sums.iter().any(|&sum| sum > 0) {
+                failed.push((block, *sums));
+            }
+        },
+    );
     let has_failed = |block| failed.binary_search_by_key(&block, |&(block, _)| block).is_ok();
     let mut scores = Vec::new();
     let mut score = |block: usize, passed: &[u32; BLOCK]| {
@@ -193,17 +197,21 @@ pub enum Aggregation {
     RankWeighted,
 }
 
+/// Sums of equal scores differ in their last digits with the number of lines, and equals are to stay equal.
+const DIGITS: f64 = 1e12;
+
 impl Aggregation {
     fn of(self, scores: &mut [f64]) -> f64 {
         let count = scores.len() as f64;
-        match self {
+        let aggregated = match self {
             Self::Mean => scores.iter().sum::<f64>() / count,
             Self::RankWeighted => {
                 scores.sort_by(|one, other| other.total_cmp(one));
                 let weighted = |(index, score): (usize, &f64)| (count - index as f64) * score;
                 2.0 * scores.iter().enumerate().map(weighted).sum::<f64>() / (count * (count + 1.0))
             }
-        }
+        };
+        (aggregated * DIGITS).round() / DIGITS
     }
 }
 
@@ -220,11 +228,7 @@ pub struct Ranked {
 
 /// The scores of places from those of their lines, by place.
 #[must_use]
-pub fn place_scores(
-    lines: &[(u32, f64)],
-    places: &Places<'_>,
-    aggregation: Aggregation,
-) -> Vec<(u32, f64)> {
+pub fn place_scores(lines: &[(u32, f64)], places: &Places<'_>, aggregation: Aggregation) -> Vec<(u32, f64)> {
     let mut scores: Vec<Vec<f64>> = vec![Vec::new(); places.count];
     for &(line, score) in lines {
         if let Some(of_place) = scores.get_mut(places.of(line) as usize) {
@@ -315,6 +319,12 @@ mod tests {
         assert_close(means[0].1, f64::midpoint(0.5, 0.5_f64.sqrt()));
         let weighted = place_scores(&scores, &FILES, Aggregation::RankWeighted);
         assert_close(weighted[0].1, (2.0 * 0.5_f64.sqrt() + 0.5) / 3.0);
+        // Of lines that are equally suspicious three and seven make equals.
+        let equals: Vec<(u32, f64)> = (0..10).map(|line| (line, (1.0 / 3.0_f64).sqrt())).collect();
+        for aggregation in [Aggregation::Mean, Aggregation::RankWeighted] {
+            let ranked = rank(place_scores(&equals, &FILES, aggregation));
+            assert!(ranked.iter().all(|file| file.rank == 3), "{ranked:?}");
+        }
         let files: Vec<(u32, u32)> = rank(means).iter().map(|file| (file.id, file.rank)).collect();
         assert_eq!(files, [(2, 1), (1, 2), (0, 3)]);
     }

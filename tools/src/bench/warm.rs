@@ -188,6 +188,7 @@ impl<'a> Setting<'a> {
         let mut arguments = vec![binary.clone().into_os_string()];
         arguments.extend(self.arguments(level).into_iter().map(Into::into));
         ZygoteKey {
+            revision: 0,
             binary,
             arguments,
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

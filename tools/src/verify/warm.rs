@@ -166,6 +166,7 @@ fn key(subject: &Subject, directory: &Path) -> ZygoteKey {
     let options: &[&str] = if subject.manifest.name == "tcc" { &["-c"] } else { &["-quiet", "-O0"] };
     arguments.extend(options.iter().chain(&["input.c", "-o", "output"]).map(Into::into));
     ZygoteKey {
+        revision: 0,
         binary,
         arguments,
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

@@ -34,7 +34,7 @@ fn coverage(answer: &Answer, map: Option<&SubjectMap>) -> Result<Coverage, Strin
 }
 
 /// The summary behind a run's own output.
-pub fn summary(runs: &Runs, map: Option<&SubjectMap>, missing: &[String], written: bool) -> String {
+pub fn summary(runs: &Runs, map: Option<&SubjectMap>, written: bool) -> String {
     let mut text = String::new();
     let first = &runs.first;
     let _ = writeln!(text, "hearth: {} in {}", first.run.outcome, milliseconds(first.run.times.total));
@@ -60,8 +60,8 @@ pub fn summary(runs: &Runs, map: Option<&SubjectMap>, missing: &[String], writte
     if first.run.forked {
         let _ = writeln!(text, "hearth: the run forked; what its other processes executed is not counted");
     }
-    if !missing.is_empty() {
-        let _ = writeln!(text, "hearth: missing: {}", missing.join("; "));
+    if !first.missing.is_empty() {
+        let _ = writeln!(text, "hearth: missing: {}", first.missing.join("; "));
     }
     if runs.times.len() > 1 {
         let _ = writeln!(text, "hearth: {}", latencies(&runs.times));
@@ -89,10 +89,10 @@ fn milliseconds(time: Duration) -> String {
 }
 
 /// One run, or several of the same, as JSON.
-pub fn document(runs: &Runs, map: Option<&SubjectMap>, missing: &[String]) -> Value {
+pub fn document(runs: &Runs, map: Option<&SubjectMap>) -> Value {
     let first = &runs.first;
     let mut document = one(first, map);
-    document["sandbox_missing"] = json!(missing);
+    document["missing"] = json!(runs.first.missing);
     if runs.times.len() > 1 {
         let mut totals: Vec<Duration> = runs.times.iter().map(|times| times.total).collect();
         totals.sort();

@@ -1,0 +1,62 @@
+//! `hearthd`, the daemon. Clients start it themselves when they need it.
+
+mod libstdcxx;
+
+use clap::Parser;
+use hearth_client::address::Place;
+use hearth_daemon::launch::LAUNCH_ARGUMENT;
+use hearth_daemon::service::{Ended, Options, holder, serve};
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Keeps subjects warm and answers clients on a socket.
+///
+/// Clients start it when they need it; it ends when none has been connected for a while. It also takes a socket
+/// from systemd (LISTEN_FDS).
+#[derive(Debug, Parser)]
+#[command(name = "hearthd", version)]
+struct Cli {
+    /// The directory of the socket, the lock and the log; only you may be able to enter it
+    ///
+    /// By default $HEARTH_RUNTIME_DIR, else hearth in $XDG_RUNTIME_DIR, else /tmp/hearth-<your user id>.
+    #[arg(long)]
+    directory: Option<PathBuf>,
+    /// End when no client has been connected for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
+    idle: u64,
+    /// Keep at most so many MiB of runs' coverage; the longest unused without a name is forgotten first
+    #[arg(long, value_name = "MIB")]
+    kept_mib: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == LAUNCH_ARGUMENT) {
+        return hearth_daemon::sandbox::main();
+    }
+    let cli = Cli::parse();
+    tracing_subscriber::fmt().json().with_writer(io::stderr).with_target(false).init();
+    let place = cli.directory.map_or_else(Place::of_user, Place::at);
+    let options = std::env::current_exe().map(|launcher| Options {
+        place: place.clone(),
+        launcher,
+        idle: Duration::from_secs(cli.idle),
+        kept_bytes: cli.kept_mib.map(|mib| mib << 20),
+        demangle: libstdcxx::demangle,
+    });
+    match options.and_then(|options| serve(&options)) {
+        Ok(Ended::Served) => ExitCode::SUCCESS,
+        Ok(Ended::AnotherServes) => {
+            let process = holder(&place).map(|pid| format!(" (process {pid})")).unwrap_or_default();
+            tracing::info!("another daemon{process} serves {}", place.directory().display());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            // Whoever started it reads this line.
+            println!("{error}");
+            tracing::error!(%error, "cannot serve");
+            ExitCode::FAILURE
+        }
+    }
+}

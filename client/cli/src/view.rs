@@ -1,0 +1,232 @@
+//! `hearth cover` and `hearth diff`: what a compile executed, and where two differ, as annotated source.
+
+mod annotate;
+
+use annotate::{Painter, Sources};
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use hearth_client::protocol::{Coverage, FileLines, Level, Order, RunDone, RunInput, RunRef};
+use hearth_client::{Answer, Ask, Connection};
+use hearth_coverage::format::{cobertura, lcov};
+use hearth_coverage::tree::{LineTotals, SourceTotals, Tree};
+use serde_json::json;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What both commands take.
+#[derive(Debug, Args)]
+struct ViewArgs {
+    /// The subject
+    #[arg(long)]
+    subject: String,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Show the lines of sources whose path contains this; may be given several times
+    #[arg(long, value_name = "PART")]
+    source: Vec<String>,
+    /// Colours: for terminals only, always or never
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    color: Colour,
+    /// The compiler's options; the program's path is added at the end, or takes the place of {}
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+/// The formats of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
+    /// lcov's tracefile, of the lines that ran
+    Lcov,
+    /// Cobertura's XML, of the lines that ran
+    Cobertura,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The arguments of `hearth cover`.
+#[derive(Debug, Args)]
+pub struct CoverArgs {
+    /// The program that is compiled
+    program: PathBuf,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+/// The arguments of `hearth diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// One program
+    one: PathBuf,
+    /// The other program
+    other: PathBuf,
+    #[command(flatten)]
+    view: ViewArgs,
+    /// Show where counts differ, too, not only what ran for one and not for the other
+    #[arg(long)]
+    counts: bool,
+}
+
+/// Shows what a compile executed.
+pub fn cover(args: &CoverArgs) -> anyhow::Result<ExitCode> {
+    let mut hearth = Connection::open()?;
+    let run = compile(&mut hearth, &args.program, &args.view)?;
+    let view = &args.view;
+    let lines =
+        coverage(&mut hearth, Ask::Spectrum { run: run.run.into(), level: Level::Lines, counts: true })?;
+    let lines = chosen(lines.lines, &view.source);
+    let mut out = Vec::new();
+    match view.format {
+        Format::Json => writeln!(out, "{}", json!({ "run": run, "lines": lines }))?,
+        Format::Lcov | Format::Cobertura => write_tree(&lines, view.format, &mut out)?,
+        Format::Text => {
+            let sources = Sources::of(&view.subject);
+            let painter = painter(view.color);
+            writeln!(
+                out,
+                "{}: {}; {} lines in {} functions ran",
+                args.program.display(),
+                outcome(&run),
+                run.lines_executed,
+                run.functions_executed
+            )?;
+            if view.source.is_empty() {
+                sources.summary(&lines, &mut out)?;
+                writeln!(out, "--source PART shows the lines of a source")?;
+            }
+            for file in lines.iter().filter(|_| !view.source.is_empty()) {
+                sources.annotate(file, &painter, &mut out)?;
+            }
+        }
+    }
+    io::stdout().write_all(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what ran for one program and not for another.
+pub fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
+    let mut hearth = Connection::open()?;
+    let view = &args.view;
+    let one = compile(&mut hearth, &args.one, view)?;
+    let other = compile(&mut hearth, &args.other, view)?;
+    let mut delta = |level| {
+        let (run, against): (RunRef, RunRef) = (other.run.into(), one.run.into());
+        coverage(&mut hearth, Ask::Delta { run, against, level, counts: args.counts })
+    };
+    let functions = delta(Level::Functions)?.functions;
+    let lines = chosen(delta(Level::Lines)?.lines, &view.source);
+    let mut out = Vec::new();
+    match view.format {
+        Format::Json => {
+            let document = json!({ "one": one, "other": other, "functions": functions, "lines": lines });
+            writeln!(out, "{document}")?;
+        }
+        Format::Lcov | Format::Cobertura => write_tree(&lines, view.format, &mut out)?,
+        Format::Text => {
+            let sources = Sources::of(&view.subject);
+            let painter = painter(view.color);
+            for (sign, path, run) in [('-', &args.one, &one), ('+', &args.other, &other)] {
+                let text = format!(
+                    "{sign} {}: {}; {} lines in {} functions ran",
+                    path.display(),
+                    outcome(run),
+                    run.lines_executed,
+                    run.functions_executed
+                );
+                writeln!(out, "{}", painter.signed(sign, &text))?;
+            }
+            sources.functions(&functions, args.counts, &painter, &mut out)?;
+            if view.source.is_empty() {
+                sources.difference(&lines, &painter, &mut out)?;
+                writeln!(out, "--source PART shows the lines of a source")?;
+            }
+            for file in lines.iter().filter(|_| !view.source.is_empty()) {
+                sources.annotate(file, &painter, &mut out)?;
+            }
+        }
+    }
+    io::stdout().write_all(&out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compiles a program under a name that is the same for all, so that all have one zygote.
+fn compile(hearth: &mut Connection, program: &Path, view: &ViewArgs) -> anyhow::Result<RunDone> {
+    let bytes = fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
+    let mut arguments = view.arguments.clone();
+    if !arguments.iter().any(|argument| argument == "{}") {
+        arguments.push("{}".to_owned());
+    }
+    let order = Order { subject: view.subject.clone(), arguments, ..Order::here()? };
+    let run = hearth.run(order, RunInput { input: Some(bytes.into()), ..RunInput::default() })?;
+    if let Some(reason) = &run.no_coverage {
+        bail!("{} has no coverage: {reason}", program.display());
+    }
+    Ok(run)
+}
+
+fn coverage(hearth: &mut Connection, ask: Ask) -> anyhow::Result<Coverage> {
+    match hearth.call(ask)? {
+        Answer::Coverage(coverage) => Ok(coverage),
+        other => bail!("the daemon answered {other:?}"),
+    }
+}
+
+fn chosen(mut files: Vec<FileLines>, parts: &[String]) -> Vec<FileLines> {
+    files.retain(|file| parts.is_empty() || parts.iter().any(|part| file.source.contains(part)));
+    files
+}
+
+fn outcome(run: &RunDone) -> String {
+    use hearth_client::protocol::Outcome;
+    match run.outcome {
+        Outcome::Exited(code) => format!("exited with code {code}"),
+        Outcome::Signalled(signal) => format!("killed by signal {signal}"),
+        Outcome::TimedOut => "timed out".to_owned(),
+        Outcome::OutOfMemory => "out of memory".to_owned(),
+        Outcome::OutputLimit => "wrote too much".to_owned(),
+        Outcome::ZygoteLost => "zygote lost".to_owned(),
+    }
+}
+
+fn painter(colour: Colour) -> Painter {
+    let wanted = match colour {
+        Colour::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        Colour::Always => true,
+        Colour::Never => false,
+    };
+    Painter { wanted }
+}
+
+fn write_tree(files: &[FileLines], format: Format, out: &mut Vec<u8>) -> anyhow::Result<()> {
+    let mut tree = Tree::default();
+    for file in files {
+        let line = |&(number, count): &(u32, i64)| LineTotals {
+            number,
+            unexecuted_block: false,
+            unexceptional: true,
+            count,
+            branches: Vec::new(),
+        };
+        let lines = file.lines.iter().map(line).collect();
+        tree.sources.insert(file.source.clone(), SourceTotals { lines, ..SourceTotals::default() });
+    }
+    if format == Format::Cobertura {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        cobertura::write(&tree, now, out)?;
+    } else {
+        lcov::write(&tree, false, out);
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+"""Coverage of compiles in milliseconds: a client of the Hearth daemon.
+
+>>> import hearth
+>>> with hearth.connect() as h:
+...     order = hearth.Order("tcc", ["-c", "{}", "-o", "out.o"])
+...     run = h.run(order, "int x;")
+...     print(run.lines_executed)
+"""
+
+from .client import Hearth, connect
+from .messages import (
+    BASELINE,
+    Coverage,
+    Failure,
+    HearthError,
+    Order,
+    Quality,
+    Run,
+    RunFile,
+    Suspect,
+    VersionError,
+)
+
+__all__ = [
+    "BASELINE",
+    "Coverage",
+    "Failure",
+    "Hearth",
+    "HearthError",
+    "Order",
+    "Quality",
+    "Run",
+    "RunFile",
+    "Suspect",
+    "VersionError",
+    "connect",
+]

@@ -1,0 +1,287 @@
+"""The connection to the daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import stat
+import struct
+import subprocess
+from types import TracebackType
+from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
+
+from .messages import (
+    MAGIC,
+    PROTOCOL,
+    Coverage,
+    Failure,
+    HearthError,
+    Order,
+    Quality,
+    Run,
+    RunRef,
+    Suspect,
+    VersionError,
+    bytes_to_json,
+    run_to_json,
+)
+
+_GREETING_SECONDS = 10.0
+_TRIES = 3
+_FRAME_LIMIT = 64 << 20
+
+#: The bytes of an input, or all that a run is given: ``input``, ``stdin``, ``environment``, ``name``, ``send_files``.
+Input = Union[str, bytes, Mapping[str, Any]]
+
+
+def default_directory() -> str:
+    """The directory of the daemon's socket, as the daemon itself chooses it."""
+    if os.environ.get("HEARTH_RUNTIME_DIR"):
+        return os.environ["HEARTH_RUNTIME_DIR"]
+    if os.environ.get("XDG_RUNTIME_DIR"):
+        return os.path.join(os.environ["XDG_RUNTIME_DIR"], "hearth")
+    return f"/tmp/hearth-{os.getuid()}"
+
+
+def connect(directory: Optional[str] = None, daemon: Optional[str] = None) -> "Hearth":
+    """Connects to the daemon, and starts it if there is none.
+
+    ``daemon`` is the program ``hearthd``; by default ``$HEARTH_DAEMON``, else the one on the path.
+    """
+    directory = directory or default_directory()
+    for last in range(_TRIES):
+        try:
+            stream = _connect_or_start(directory, daemon)
+            return Hearth(stream)
+        except (ConnectionError, EOFError) as error:
+            # A daemon can end just when a client finds it.
+            if last == _TRIES - 1:
+                raise HearthError(f"the daemon breaks off: {error}") from error
+    raise HearthError("the daemon cannot be reached")
+
+
+def _connect_or_start(directory: str, daemon: Optional[str]) -> socket.socket:
+    path = os.path.join(directory, "daemon.sock")
+    for _ in range(_TRIES):
+        stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            stream.connect(path)
+            return stream
+        except OSError:
+            stream.close()
+        _start(directory, daemon)
+    raise HearthError(f"nobody listens on {path} although the daemon was started")
+
+
+def _start(directory: str, daemon: Optional[str]) -> None:
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    data = os.lstat(directory)
+    if not stat.S_ISDIR(data.st_mode) or data.st_uid != os.getuid() or data.st_mode & 0o077:
+        raise HearthError(f"{directory} is not a directory that only you can enter; set HEARTH_RUNTIME_DIR")
+    program = daemon or os.environ.get("HEARTH_DAEMON") or shutil.which("hearthd")
+    if program is None:
+        raise HearthError("hearthd is not on the path; set HEARTH_DAEMON to where it is")
+    log_path = os.path.join(directory, "daemon.log")
+    with open(log_path, "ab") as log:
+        process = subprocess.Popen(
+            [program, "--directory", directory],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    assert process.stdout is not None
+    with process.stdout:
+        line = process.stdout.readline().decode("utf-8", "replace").strip()
+    if line != "ready":
+        raise HearthError(f"the daemon does not start: {line or 'see ' + log_path}")
+    # It lives on without this process.
+    process.returncode = 0
+
+
+class Hearth:
+    """A connection. Not for several threads at a time: open one for each."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        self._stream = stream
+        self._last_id = 0
+        hello = {"magic": MAGIC, "protocol": PROTOCOL, "encoding": "json", "build": "hearth-python 0.1.0"}
+        stream.settimeout(_GREETING_SECONDS)
+        self._send(hello)
+        welcome = self._receive()
+        stream.settimeout(None)
+        if welcome.get("magic") != MAGIC:
+            raise HearthError("this is not Hearth's daemon")
+        if welcome["protocol"] != PROTOCOL:
+            raise VersionError(
+                f"the daemon speaks protocol {welcome['protocol']}, this package {PROTOCOL}; "
+                "stop the daemon (`hearth stop`), or install the package of its version"
+            )
+        refused = welcome.get("refused")
+        if refused is not None:
+            if refused["kind"] == "stopping":
+                raise ConnectionError(refused["message"])
+            raise Failure(refused["kind"], refused["message"])
+
+    def __enter__(self) -> "Hearth":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection; the daemon goes on."""
+        self._stream.close()
+
+    # Requests
+
+    def subjects(self) -> list[dict[str, Any]]:
+        """The subjects: ``name``, ``binary``, ``instrumented``."""
+        return list(self._call({"subjects": {}})["subjects"])
+
+    def warm(self, order: Order) -> None:
+        """Has a warm process ready for runs of an order."""
+        self._call({"warm": {"order": order.to_json()}})
+
+    def run(self, order: Order, input: Optional[Input] = None, **given: Any) -> Run:
+        """Runs once. ``given``: ``stdin``, ``environment``, ``name``, ``send_files``."""
+        answer = self._call({"run": {"order": order.to_json(), "input": _input(input, given)}})
+        return Run.from_json(answer["run"])
+
+    def batch(self, order: Order, inputs: Iterable[Input]) -> Iterator[Run]:
+        """Runs on many inputs, and yields each run when it is done; ``index`` tells which it is."""
+        ask = {"batch": {"order": order.to_json(), "inputs": [_input(item, {}) for item in inputs]}}
+        for answer in self._call_each(ask):
+            if "run" in answer:
+                yield Run.from_json(answer["run"])
+
+    def spectrum(self, run: RunRef, level: str = "lines", counts: bool = False) -> Coverage:
+        """What a run executed: ``lines``, ``functions`` or ``files``."""
+        ask = {"spectrum": {"run": run_to_json(run), "level": level, "counts": counts}}
+        return Coverage.from_json(self._call(ask)["coverage"])
+
+    def delta(self, run: RunRef, against: RunRef, level: str = "lines", counts: bool = False) -> Coverage:
+        """Where a run differs from another one, or from :data:`BASELINE`."""
+        ask = {
+            "delta": {
+                "run": run_to_json(run),
+                "against": run_to_json(against),
+                "level": level,
+                "counts": counts,
+            }
+        }
+        return Coverage.from_json(self._call(ask)["coverage"])
+
+    def distance(self, run: RunRef, against: RunRef, measure: str = "jaccard_lines") -> float:
+        """``jaccard_lines``, ``jaccard_files`` or ``locseq`` (a similarity: passing run first)."""
+        ask = {"distance": {"run": run_to_json(run), "against": run_to_json(against), "measure": measure}}
+        return float(self._call(ask)["distance"])
+
+    def quality(self, failing: RunRef, passing: Sequence[RunRef], alpha: float = 0.8) -> Quality:
+        """How good a set of passing runs is."""
+        runs = [run_to_json(run) for run in passing]
+        ask = {"quality": {"failing": run_to_json(failing), "passing": runs, "alpha": alpha}}
+        return Quality(**self._call(ask)["quality"])
+
+    def rank(
+        self,
+        failing: Sequence[RunRef],
+        passing: Sequence[RunRef],
+        level: str = "files",
+        formula: str = "ochiai",
+        aggregation: str = "mean",
+        limit: int = 0,
+    ) -> list[Suspect]:
+        """What is suspicious, the most suspicious first."""
+        ask = {
+            "rank": {
+                "failing": [run_to_json(run) for run in failing],
+                "passing": [run_to_json(run) for run in passing],
+                "formula": formula,
+                "aggregation": aggregation,
+                "level": level,
+                "limit": limit,
+            }
+        }
+        return [Suspect(**item) for item in self._call(ask)["ranking"]]
+
+    def name(self, run: RunRef, name: str) -> None:
+        """Gives a run a name; it is then kept until it is forgotten."""
+        self._call({"name": {"run": run_to_json(run), "name": name}})
+
+    def forget(self, runs: Sequence[RunRef] = ()) -> None:
+        """Forgets runs; without any, all that have no name."""
+        self._call({"forget": {"runs": [run_to_json(run) for run in runs]}})
+
+    def runs(self) -> list[dict[str, Any]]:
+        """The runs that are kept."""
+        return list(self._call({"runs": {}})["runs"])
+
+    def status(self) -> dict[str, Any]:
+        """How the daemon is."""
+        return dict(self._call({"status": {}})["status"])
+
+    def stop(self) -> None:
+        """Ends the daemon."""
+        self._call({"stop": {}})
+
+    # Frames
+
+    def _call(self, ask: Mapping[str, Any]) -> Any:
+        answers = list(self._call_each(ask))
+        return answers[-1]
+
+    def _call_each(self, ask: Mapping[str, Any]) -> Iterator[Any]:
+        self._last_id += 1
+        self._send({"id": self._last_id, "ask": ask})
+        failure: Optional[Failure] = None
+        while True:
+            reply = self._receive()
+            if reply["id"] not in (self._last_id, 0):
+                raise HearthError(f"the daemon answered {reply['id']} instead of {self._last_id}")
+            body = reply["body"]
+            if "failed" in body:
+                failure = failure or Failure(body["failed"]["kind"], body["failed"]["message"])
+            else:
+                yield body["done"]
+            if reply["last"]:
+                break
+        if failure is not None:
+            raise failure
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        payload = json.dumps(message).encode("utf-8")
+        if len(payload) > _FRAME_LIMIT:
+            raise HearthError("the request is too long for a frame")
+        self._stream.sendall(struct.pack("<I", len(payload)) + payload)
+
+    def _receive(self) -> Any:
+        (length,) = struct.unpack("<I", self._read(4))
+        if length > _FRAME_LIMIT:
+            raise HearthError("a frame that is too long")
+        return json.loads(self._read(length))
+
+    def _read(self, count: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            part = self._stream.recv(min(count - len(parts), 1 << 20))
+            if not part:
+                raise EOFError("the daemon closed the connection")
+            parts += part
+        return bytes(parts)
+
+
+def _input(given: Optional[Input], more: Mapping[str, Any]) -> dict[str, Any]:
+    all_given: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {"input": given}
+    all_given.update(more)
+    for name in ("input", "stdin"):
+        if all_given.get(name) is not None:
+            all_given[name] = bytes_to_json(all_given[name])
+    return {name: value for name, value in all_given.items() if value is not None}

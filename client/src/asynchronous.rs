@@ -1,0 +1,154 @@
+//! A connection with many requests under way at a time.
+
+use crate::address::Place;
+use crate::blocking::{check_welcome, message_frame};
+use crate::error::{Error, Result};
+use crate::protocol::{Answer, Ask, Body, Encoding, HEAD_BYTES, Hello, Reply, Request, decode, frame_length};
+use crate::start;
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio::task::AbortHandle;
+
+/// Answers that were not taken yet, for each request; beyond it the connection is not read.
+const WAITING_ANSWERS: usize = 64;
+
+type Waiting = Arc<Mutex<Option<HashMap<u64, mpsc::Sender<Reply>>>>>;
+
+/// A connection to the daemon, for any number of tasks.
+#[derive(Debug)]
+pub struct AsyncConnection {
+    writer: AsyncMutex<OwnedWriteHalf>,
+    encoding: Encoding,
+    last_id: AtomicU64,
+    /// Who waits for which reply; `None` when the connection has broken.
+    waiting: Waiting,
+    reader: AbortHandle,
+}
+
+impl AsyncConnection {
+    /// Connects to the user's daemon, and starts it if there is none.
+    ///
+    /// # Errors
+    /// If none can be started, or it is of another version.
+    pub async fn open() -> Result<Self> {
+        Self::open_at(&Place::of_user(), Encoding::Bincode).await
+    }
+
+    /// Connects to the daemon of a place, and starts it if there is none.
+    ///
+    /// # Errors
+    /// As [`AsyncConnection::open`].
+    pub async fn open_at(place: &Place, encoding: Encoding) -> Result<Self> {
+        let own = place.clone();
+        let connected = tokio::task::spawn_blocking(move || start::connect_or_start(&own)).await;
+        let stream = connected.map_err(|error| Error::Broken(io::Error::other(error)))??;
+        stream.set_nonblocking(true).map_err(Error::Broken)?;
+        let (mut reader, mut writer) = UnixStream::from_std(stream).map_err(Error::Broken)?.into_split();
+        let hello = message_frame(Encoding::Json, &Hello::new(encoding)).map_err(Error::Broken)?;
+        writer.write_all(&hello).await.map_err(Error::Broken)?;
+        check_welcome(&read_frame(&mut reader).await.map_err(Error::Broken)?, place)?;
+        let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let task = tokio::spawn(read_replies(reader, encoding, waiting.clone()));
+        Ok(Self {
+            writer: AsyncMutex::new(writer),
+            encoding,
+            last_id: AtomicU64::new(0),
+            waiting,
+            reader: task.abort_handle(),
+        })
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// If the daemon says why not, or is gone.
+    pub async fn call(&self, ask: Ask) -> Result<Answer> {
+        self.stream(ask).await?.next().await.unwrap_or_else(|| Err(Error::Unexpected("nothing".to_owned())))
+    }
+
+    /// Asks, and hands out the answers as they come.
+    ///
+    /// # Errors
+    /// If the daemon is gone.
+    pub async fn stream(&self, ask: Ask) -> Result<Answers> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let frame = message_frame(self.encoding, &Request { id, ask }).map_err(Error::Broken)?;
+        let (sender, replies) = mpsc::channel(WAITING_ANSWERS);
+        match lock(&self.waiting).as_mut() {
+            Some(waiting) => waiting.insert(id, sender),
+            None => return Err(Error::Broken(io::ErrorKind::ConnectionReset.into())),
+        };
+        self.writer.lock().await.write_all(&frame).await.map_err(Error::Broken)?;
+        Ok(Answers { replies, is_done: false })
+    }
+}
+
+impl Drop for AsyncConnection {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+/// The answers to one request.
+#[derive(Debug)]
+pub struct Answers {
+    replies: mpsc::Receiver<Reply>,
+    is_done: bool,
+}
+
+impl Answers {
+    /// The next answer; `None` when there are no more.
+    pub async fn next(&mut self) -> Option<Result<Answer>> {
+        if self.is_done {
+            return None;
+        }
+        let Some(reply) = self.replies.recv().await else {
+            self.is_done = true;
+            return Some(Err(Error::Broken(io::ErrorKind::ConnectionReset.into())));
+        };
+        self.is_done = reply.last;
+        Some(match reply.body {
+            Body::Done(answer) => Ok(answer),
+            Body::Failed(failure) => Err(Error::Failed(failure)),
+        })
+    }
+}
+
+fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, Option<HashMap<u64, mpsc::Sender<Reply>>>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands replies to those who wait, until the connection ends.
+async fn read_replies(mut reader: OwnedReadHalf, encoding: Encoding, waiting: Waiting) {
+    while let Ok(payload) = read_frame(&mut reader).await
+        && let Ok(reply) = decode::<Reply>(encoding, &payload)
+    {
+        let sender = lock(&waiting).as_mut().and_then(|waiting| match reply.last {
+            true => waiting.remove(&reply.id),
+            false => waiting.get(&reply.id).cloned(),
+        });
+        if let Some(sender) = sender {
+            // Whoever asked may have gone away.
+            let _ = sender.send(reply).await;
+        }
+    }
+    *lock(&waiting) = None;
+}
+
+async fn read_frame(reader: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
+    let mut head = [0; HEAD_BYTES];
+    reader.read_exact(&mut head).await?;
+    let length = frame_length(head).ok_or_else(|| io::Error::other("a frame that is too long"))?;
+    let mut payload = Vec::new();
+    reader.take(length as u64).read_to_end(&mut payload).await?;
+    if payload.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(payload)
+}

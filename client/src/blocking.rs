@@ -1,0 +1,161 @@
+//! A connection that waits for each answer.
+
+use crate::address::Place;
+use crate::error::{Error, Result};
+use crate::protocol::{
+    Answer, Ask, Body, Encoding, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL, Reply, Request,
+    RunDone, RunInput, Welcome, decode, encode, frame, frame_length,
+};
+use crate::start;
+use serde::Serialize;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// The daemon greets at once, or it is none.
+const GREETING_DEADLINE: Duration = Duration::from_secs(10);
+/// A daemon can end between the connection and the greeting.
+const TRIES: usize = 3;
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    encoding: Encoding,
+    last_id: u64,
+    /// What the daemon said of itself.
+    pub welcome: Welcome,
+}
+
+impl Connection {
+    /// Connects to the user's daemon, and starts it if there is none.
+    ///
+    /// # Errors
+    /// If none can be started, or it is of another version.
+    pub fn open() -> Result<Self> {
+        Self::open_at(&Place::of_user(), Encoding::Bincode)
+    }
+
+    /// Connects to the daemon of a place, and starts it if there is none.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub fn open_at(place: &Place, encoding: Encoding) -> Result<Self> {
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            match Self::greet(start::connect_or_start(place)?, place, encoding) {
+                Err(Error::Broken(_)) if tries > 0 => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Connects to a daemon that is there already; `None` if none is.
+    ///
+    /// # Errors
+    /// If it is of another version.
+    pub fn open_running(place: &Place, encoding: Encoding) -> Result<Option<Self>> {
+        match start::connect(place) {
+            Ok(stream) => Self::greet(stream, place, encoding).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn greet(stream: UnixStream, place: &Place, encoding: Encoding) -> Result<Self> {
+        stream.set_read_timeout(Some(GREETING_DEADLINE)).map_err(Error::Broken)?;
+        write_message(&stream, Encoding::Json, &Hello::new(encoding)).map_err(Error::Broken)?;
+        let payload = read_frame(&stream).map_err(Error::Broken)?;
+        stream.set_read_timeout(None).map_err(Error::Broken)?;
+        let welcome = check_welcome(&payload, place)?;
+        Ok(Self { stream, encoding, last_id: 0, welcome })
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// If the daemon says why not, or is gone.
+    pub fn call(&mut self, ask: Ask) -> Result<Answer> {
+        let mut answer = None;
+        self.call_each(ask, |one| answer = Some(one))?;
+        answer.ok_or_else(|| Error::Unexpected("nothing".to_owned()))
+    }
+
+    /// Asks, and calls a function with each answer as it comes.
+    ///
+    /// # Errors
+    /// As [`Connection::call`]; after one input of a batch has failed, the first such reason.
+    pub fn call_each(&mut self, ask: Ask, mut each: impl FnMut(Answer)) -> Result<()> {
+        self.last_id += 1;
+        let request = Request { id: self.last_id, ask };
+        write_message(&self.stream, self.encoding, &request).map_err(Error::Broken)?;
+        let mut failure = None;
+        loop {
+            let payload = read_frame(&self.stream).map_err(Error::Broken)?;
+            let reply: Reply =
+                decode(self.encoding, &payload).map_err(|error| Error::Unexpected(error.to_string()))?;
+            if reply.id != self.last_id {
+                return Err(Error::Unexpected(format!("reply {} to {}", reply.id, self.last_id)));
+            }
+            match reply.body {
+                Body::Done(answer) => each(answer),
+                Body::Failed(reason) => failure = failure.or(Some(reason)),
+            }
+            if reply.last {
+                return failure.map_or(Ok(()), |failure| Err(Error::Failed(failure)));
+            }
+        }
+    }
+
+    /// Runs once.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub fn run(&mut self, order: Order, input: RunInput) -> Result<RunDone> {
+        match self.call(Ask::Run { order, input })? {
+            Answer::Run(run) => Ok(*run),
+            other => Err(Error::Unexpected(format!("{other:?}"))),
+        }
+    }
+}
+
+/// Sees whether a daemon's first frame is one, and of this version.
+pub(crate) fn check_welcome(payload: &[u8], place: &Place) -> Result<Welcome> {
+    let socket = place.socket();
+    let welcome: Welcome = decode(Encoding::Json, payload)
+        .map_err(|error| Error::NotHearth { socket: socket.clone(), problem: error.to_string() })?;
+    if welcome.magic != MAGIC {
+        return Err(Error::NotHearth { socket, problem: format!("it says `{}`", welcome.magic) });
+    }
+    match welcome.refused {
+        _ if welcome.protocol != PROTOCOL => Err(Error::Version { theirs: welcome.protocol, socket }),
+        // It is about to end, and another one can be started.
+        Some(failure) if failure.kind == FailureKind::Stopping => {
+            Err(Error::Broken(io::Error::other(failure.message)))
+        }
+        Some(failure) => Err(Error::Failed(failure)),
+        None => Ok(welcome),
+    }
+}
+
+/// A message as a frame.
+pub(crate) fn message_frame<T: Serialize>(encoding: Encoding, message: &T) -> io::Result<Vec<u8>> {
+    let payload = encode(encoding, message).map_err(io::Error::other)?;
+    frame(&payload).ok_or_else(|| io::Error::other("the request is too long for a frame"))
+}
+
+fn write_message<T: Serialize>(mut stream: &UnixStream, encoding: Encoding, message: &T) -> io::Result<()> {
+    stream.write_all(&message_frame(encoding, message)?)
+}
+
+fn read_frame(mut stream: &UnixStream) -> io::Result<Vec<u8>> {
+    let mut head = [0; HEAD_BYTES];
+    stream.read_exact(&mut head)?;
+    let length = frame_length(head).ok_or_else(|| io::Error::other("a frame that is too long"))?;
+    let mut payload = Vec::new();
+    stream.take(length as u64).read_to_end(&mut payload)?;
+    if payload.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(payload)
+}

@@ -1,0 +1,51 @@
+//! Messages as bytes: JSON for everybody, bincode for Rust.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// How messages are written after the first frame of either side, which is always JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encoding {
+    /// JSON, one value a frame.
+    Json,
+    /// bincode 2 in its standard configuration.
+    Bincode,
+}
+
+/// Bytes that are no message.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct CodecError(String);
+
+/// Nothing decoded needs more memory than a frame, whatever lengths the bytes claim.
+fn configuration() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<{ super::FRAME_LIMIT }>()
+}
+
+/// A message's bytes.
+///
+/// # Errors
+/// If it is longer than a frame can be.
+pub fn encode<T: Serialize>(encoding: Encoding, message: &T) -> Result<Vec<u8>, CodecError> {
+    match encoding {
+        Encoding::Json => serde_json::to_vec(message).map_err(|error| CodecError(error.to_string())),
+        Encoding::Bincode => bincode::serde::encode_to_vec(message, configuration())
+            .map_err(|error| CodecError(error.to_string())),
+    }
+}
+
+/// A message from its bytes, all of them.
+///
+/// # Errors
+/// If they are none.
+pub fn decode<T: DeserializeOwned>(encoding: Encoding, bytes: &[u8]) -> Result<T, CodecError> {
+    match encoding {
+        Encoding::Json => serde_json::from_slice(bytes).map_err(|error| CodecError(error.to_string())),
+        Encoding::Bincode => match bincode::serde::decode_from_slice(bytes, configuration()) {
+            Ok((message, used)) if used == bytes.len() => Ok(message),
+            Ok((_, used)) => Err(CodecError(format!("{} bytes behind the message", bytes.len() - used))),
+            Err(error) => Err(CodecError(error.to_string())),
+        },
+    }
+}

@@ -1,0 +1,180 @@
+//! What a user orders, and what that means: which program, which atlas, which zygote.
+
+use crate::error::{Error, Result};
+use crate::launch::SandboxPolicy;
+use crate::subject_map::SubjectMap;
+use crate::zygote::{WarmPoint, ZygoteKey};
+use hearth_subject::Store;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Stands for the input among the arguments.
+const PLACEHOLDER: &str = "{}";
+/// The input's path where the order gives only its bytes.
+const NAMELESS_INPUT: &str = "input.c";
+
+/// What a user orders.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// A subject's name or a program's path.
+    pub subject: String,
+    /// The program's arguments.
+    pub arguments: Vec<OsString>,
+    /// The input's path.
+    pub input: Option<PathBuf>,
+    /// Where to wait.
+    pub warm: Option<WarmPoint>,
+    /// The working directory.
+    pub directory: PathBuf,
+    /// The environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What becomes of a machine that lacks something.
+    pub sandbox: SandboxPolicy,
+    /// Processes a run may have at a time.
+    pub processes: u64,
+}
+
+impl Order {
+    /// An order of a subject in this process's directory and environment.
+    ///
+    /// # Errors
+    /// If the working directory is gone.
+    pub fn here(subject: &str, sandbox: SandboxPolicy, processes: u64) -> Result<Self> {
+        let directory = std::env::current_dir()
+            .map_err(|error| Error::System { what: "tell the working directory", error })?;
+        Ok(Self {
+            subject: subject.to_owned(),
+            arguments: Vec::new(),
+            input: None,
+            warm: None,
+            directory,
+            environment: std::env::vars_os().collect(),
+            sandbox,
+            processes,
+        })
+    }
+}
+
+/// What an order means.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The zygote.
+    pub key: ZygoteKey,
+    /// The map, if the program is a subject with notes.
+    pub map: Option<Arc<SubjectMap>>,
+}
+
+/// Resolves orders; an atlas is opened once.
+#[derive(Debug, Default)]
+pub struct Resolver {
+    maps: Mutex<BTreeMap<PathBuf, OpenMap>>,
+}
+
+#[derive(Debug)]
+struct OpenMap {
+    revision: u64,
+    map: Arc<SubjectMap>,
+}
+
+impl Resolver {
+    /// Finds out what an order means.
+    ///
+    /// # Errors
+    /// If there is no such subject or program, or the order contradicts itself.
+    pub fn resolve(&self, order: &Order) -> Result<Resolved> {
+        let (binary, map) = self.program(order)?;
+        let mut arguments = vec![binary.clone().into_os_string()];
+        arguments.extend(order.arguments.iter().cloned());
+        let input = order.input.as_ref().map(|input| place_input(input, &mut arguments)).transpose()?;
+        let warm = match (&order.warm, &input) {
+            (Some(WarmPoint::Input), None) => {
+                let problem = "--warm input needs --input FILE, the file it is to wait for";
+                return Err(Error::Order(problem.to_owned()));
+            }
+            (Some(warm), _) => warm.clone(),
+            (None, Some(_)) => WarmPoint::Input,
+            (None, None) => WarmPoint::Main,
+        };
+        let key = ZygoteKey {
+            revision: revision(&binary),
+            binary,
+            arguments,
+            environment: order.environment.clone(),
+            directory: order.directory.clone(),
+            input,
+            warm,
+            sandbox: order.sandbox,
+            processes: order.processes,
+        };
+        Ok(Resolved { key, map })
+    }
+
+    fn program(&self, order: &Order) -> Result<(PathBuf, Option<Arc<SubjectMap>>)> {
+        let name = &order.subject;
+        if name.contains('/') {
+            let binary = order.directory.join(name).canonicalize();
+            return match binary {
+                Ok(binary) => Ok((binary, None)),
+                Err(error) => Err(Error::Order(format!("no program {name}: {error}"))),
+            };
+        }
+        let subject = Store::open()?.find(name)?;
+        let binary = subject.binary();
+        if subject.manifest.notes.count == 0 {
+            return Ok((binary, None));
+        }
+        let revision = revision(&binary);
+        let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = maps.get(&binary).filter(|open| open.revision == revision) {
+            return Ok((binary, Some(open.map.clone())));
+        }
+        let map = Arc::new(SubjectMap::open(&subject)?);
+        maps.insert(binary.clone(), OpenMap { revision, map: map.clone() });
+        Ok((binary, Some(map)))
+    }
+}
+
+/// Another number for a program that was built anew.
+fn revision(binary: &Path) -> u64 {
+    fs::metadata(binary).map_or(0, |data| {
+        let parts =
+            [data.ino(), data.mtime().cast_unsigned(), data.mtime_nsec().cast_unsigned(), data.size()];
+        parts
+            .into_iter()
+            .fold(0, |hash: u64, part| (hash ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
+    })
+}
+
+/// Puts the input's path in place of the placeholder; it may also be there already.
+fn place_input(input: &Path, arguments: &mut [OsString]) -> Result<PathBuf> {
+    let mut found = false;
+    for argument in arguments.iter_mut().skip(1) {
+        if argument == PLACEHOLDER {
+            *argument = input.as_os_str().to_owned();
+        }
+        found |= argument == input.as_os_str();
+    }
+    if !found {
+        return Err(Error::Order(format!(
+            "{} is not among the program's arguments; write it there, or {PLACEHOLDER} in its place",
+            input.display()
+        )));
+    }
+    Ok(input.to_owned())
+}
+
+/// The path of an input that has none.
+#[must_use]
+pub fn nameless_input() -> PathBuf {
+    PathBuf::from(NAMELESS_INPUT)
+}
+
+/// Is there a place for the input among the arguments?
+#[must_use]
+pub fn has_place_for_input(arguments: &[OsString]) -> bool {
+    arguments.iter().any(|argument| argument == PLACEHOLDER)
+}

@@ -1,0 +1,144 @@
+//! The daemon: answers clients on a socket.
+//!
+//! [`listen`] owns the socket, [`session`] one client's connection, [`Service`] everything they share.
+//! Questions about kept runs are answered at once; runs wait for a core, in the order they were asked for.
+
+mod answer;
+mod listen;
+mod metrics;
+mod runs;
+mod session;
+mod store;
+
+use crate::error::Error;
+use crate::order::Resolver;
+use crate::pool::Pool;
+use hearth_client::protocol::{
+    Answer, Ask, BUILD, Failure, FailureKind, STATUS_FORMAT, Status, SubjectInfo, ZygoteInfo,
+};
+use hearth_subject::{Entry, Store as SubjectStore};
+pub use listen::{Ended, Options, holder, serve};
+use metrics::Metrics;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use store::Store;
+use tokio::sync::{Notify, Semaphore};
+
+/// Makes a function's name readable.
+pub type Demangle = fn(&[u8], &mut Vec<u8>);
+
+/// What all sessions share.
+#[derive(Debug)]
+pub struct Service {
+    pool: Pool,
+    resolver: Resolver,
+    store: Mutex<Store>,
+    metrics: Metrics,
+    demangle: Demangle,
+    /// One permit for each core.
+    cores: Semaphore,
+    core_count: u32,
+    queued: AtomicU32,
+    running: AtomicU32,
+    sessions: AtomicU32,
+    started: Instant,
+    /// Told when the daemon is to end.
+    stop: Notify,
+}
+
+impl Service {
+    /// A service that starts zygotes with `launcher` and keeps at most `kept_bytes` of spectra.
+    #[must_use]
+    pub fn new(launcher: PathBuf, kept_bytes: u64, demangle: Demangle) -> Self {
+        let core_count = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        Self {
+            pool: Pool::new(launcher),
+            resolver: Resolver::default(),
+            store: Mutex::new(Store::new(kept_bytes)),
+            metrics: Metrics::default(),
+            demangle,
+            cores: Semaphore::new(core_count as usize),
+            core_count,
+            queued: AtomicU32::new(0),
+            running: AtomicU32::new(0),
+            sessions: AtomicU32::new(0),
+            started: Instant::now(),
+            stop: Notify::new(),
+        }
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        // The store is whole between statements, so a thread that died with the lock did no harm to it.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers what needs no run.
+    fn answer(&self, ask: &Ask) -> Result<Answer, Failure> {
+        match ask {
+            Ask::Subjects {} => subjects(),
+            Ask::Runs {} => Ok(Answer::Runs(self.store().list())),
+            Ask::Name { run, name } => self.store().name(run, name).map(|()| Answer::Ok {}),
+            Ask::Forget { runs } => self.store().forget(runs).map(|()| Answer::Ok {}),
+            Ask::Status {} => Ok(Answer::Status(Box::new(self.status()))),
+            Ask::Stop {} => {
+                self.stop.notify_one();
+                Ok(Answer::Ok {})
+            }
+            ask => answer::answer(self, ask),
+        }
+    }
+
+    fn status(&self) -> Status {
+        let (kept_runs, kept_bytes, kept_limit_bytes) = self.store().sizes();
+        let zygotes = self.pool.idle().into_iter().map(|(key, memory_bytes, idle)| ZygoteInfo {
+            binary: key.binary.to_string_lossy().into_owned(),
+            arguments: key.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
+            warm: key.warm.to_string(),
+            memory_bytes,
+            idle_ms: idle.as_millis() as u64,
+        });
+        Status {
+            format: STATUS_FORMAT,
+            build: BUILD.to_owned(),
+            pid: std::process::id(),
+            uptime_s: self.started.elapsed().as_secs(),
+            sessions: self.sessions.load(Ordering::Relaxed),
+            queued: self.queued.load(Ordering::Relaxed),
+            running: self.running.load(Ordering::Relaxed),
+            cores: self.core_count,
+            memory_bytes: metrics::own_memory(),
+            kept_runs,
+            kept_bytes,
+            kept_limit_bytes,
+            zygotes: zygotes.collect(),
+            latencies: self.metrics.latencies(),
+        }
+    }
+}
+
+fn subjects() -> Result<Answer, Failure> {
+    let internal = |error: hearth_subject::Error| Failure::new(FailureKind::Internal, error.to_string());
+    let entries = SubjectStore::open().and_then(|store| store.list()).map_err(internal)?;
+    let subjects = entries.into_iter().filter_map(|entry| match entry {
+        Entry::Ready(subject) => Some(SubjectInfo {
+            name: subject.id().to_owned(),
+            binary: subject.binary().to_string_lossy().into_owned(),
+            instrumented: subject.manifest.notes.count > 0,
+        }),
+        _ => None,
+    });
+    Ok(Answer::Subjects(subjects.collect()))
+}
+
+/// A failure to carry out an order, or one of the daemon's own.
+fn failure(error: &Error) -> Failure {
+    let kind = match error {
+        Error::Launch { .. } | Error::System { .. } | Error::Quarantined { .. } | Error::ZygoteLost(_) => {
+            FailureKind::Internal
+        }
+        _ => FailureKind::Order,
+    };
+    Failure::new(kind, error.to_string())
+}

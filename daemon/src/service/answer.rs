@@ -1,0 +1,287 @@
+//! Answers to questions about kept runs.
+
+use super::store::Kept;
+use super::{Service, failure};
+use crate::places::Places;
+use crate::subject_map::SubjectMap;
+use hearth_client::protocol::{
+    Aggregation, Answer, Ask, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount,
+    Level, Measure, QualityInfo, RunRef, Suspect,
+};
+use hearth_coverage::counts::Counts;
+use hearth_coverage::score;
+use hearth_coverage::spectrum::Spectrum;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// Answers a question about runs.
+pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
+    match ask {
+        Ask::Spectrum { run, level, counts } => {
+            let kept = service.store().get(run)?;
+            let nothing = Spectrum {
+                lines: Counts::zeros(kept.spectrum.lines.len()),
+                functions: Counts::zeros(kept.spectrum.functions.len()),
+            };
+            let difference = Difference::new(service, &kept.map, [&kept.spectrum, &nothing], *counts)?;
+            let mut coverage = difference.at(*level)?;
+            coverage.lines.iter_mut().for_each(|file| file.against.clear());
+            Ok(Answer::Coverage(coverage))
+        }
+        Ask::Delta { run, against, level, counts } => {
+            let (kept, other) = pair(service, run, against)?;
+            let difference = Difference::new(service, &kept.map, [&kept.spectrum, &other], *counts)?;
+            Ok(Answer::Coverage(difference.at(*level)?))
+        }
+        Ask::Distance { run, against, measure } => {
+            let (kept, other) = pair(service, run, against)?;
+            let (lines, other) = (&kept.spectrum.lines, &other.lines);
+            let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
+            Ok(Answer::Distance(match measure {
+                Measure::JaccardLines => score::jaccard_distance(lines, other),
+                Measure::JaccardFiles => score::place_distance(lines, other, &files()?),
+                Measure::Locseq => score::locseq_similarity(lines, other, &files()?),
+            }))
+        }
+        Ask::Quality { failing, passing, alpha } => {
+            let failing = service.store().get(failing)?;
+            let passing = all(service, passing, &failing)?;
+            let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
+            let found = score::quality(&failing.spectrum.lines, &lines, *alpha);
+            Ok(Answer::Quality(QualityInfo {
+                similarity: found.similarity,
+                diversity: found.diversity,
+                quality: found.quality,
+            }))
+        }
+        Ask::Rank { failing, passing, formula, aggregation, level, limit } => {
+            let Some((first, _)) = failing.split_first() else {
+                let problem = "a ranking needs a failing run: name one in `failing`";
+                return Err(Failure::new(FailureKind::NoSuchRun, problem));
+            };
+            let first = service.store().get(first)?;
+            let (failing, passing) = (all(service, failing, &first)?, all(service, passing, &first)?);
+            let failing: Vec<&Counts> = failing.iter().map(|kept| &kept.spectrum.lines).collect();
+            let passing: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
+            let scores = score::line_scores(&failing, &passing, core_formula(*formula));
+            rank(service, &first.map, scores, *aggregation, *level, *limit).map(Answer::Ranking)
+        }
+        _ => Err(Failure::new(FailureKind::Internal, "this is answered elsewhere")),
+    }
+}
+
+/// A run and what it is compared with.
+fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Kept, Spectrum)> {
+    let kept = service.store().get(run)?;
+    if *against == RunRef::Baseline {
+        let baseline = kept.baseline.clone();
+        return Ok((kept, baseline));
+    }
+    let other = service.store().get(against)?;
+    check_same(&kept, &other)?;
+    Ok((kept, other.spectrum))
+}
+
+fn all(service: &Service, runs: &[RunRef], first: &Kept) -> Result<Vec<Kept>> {
+    let mut store = service.store();
+    let get = |run| {
+        let kept = store.get(run)?;
+        check_same(first, &kept)?;
+        Ok(kept)
+    };
+    runs.iter().map(get).collect()
+}
+
+fn check_same(one: &Kept, other: &Kept) -> Result<()> {
+    if Arc::ptr_eq(&one.map, &other.map) {
+        return Ok(());
+    }
+    let builds = if one.subject == other.subject { ", built anew in between" } else { "" };
+    let problem = format!("runs of {} and of {}{builds} cannot be compared", one.subject, other.subject);
+    Err(Failure::new(FailureKind::Mixed, problem))
+}
+
+fn core_formula(formula: Formula) -> score::Formula {
+    match formula {
+        Formula::Ochiai => score::Formula::Ochiai,
+        Formula::Tarantula => score::Formula::Tarantula,
+        Formula::Jaccard => score::Formula::Jaccard,
+        Formula::Dstar => score::Formula::DStar,
+        Formula::Op2 => score::Formula::Op2,
+        Formula::Barinel => score::Formula::Barinel,
+    }
+}
+
+/// The places with the highest scores.
+fn rank(
+    service: &Service,
+    map: &SubjectMap,
+    lines: Vec<(u32, f64)>,
+    aggregation: Aggregation,
+    level: Level,
+    limit: u32,
+) -> Result<Vec<Suspect>> {
+    let places = map.places().map_err(|error| failure(&error))?;
+    let aggregation = match aggregation {
+        Aggregation::Mean => score::Aggregation::Mean,
+        Aggregation::RankWeighted => score::Aggregation::RankWeighted,
+    };
+    let scores = match level {
+        Level::Lines => lines,
+        Level::Functions => score::place_scores(&lines, &places.functions(), aggregation),
+        Level::Files => score::place_scores(&lines, &places.files(), aggregation),
+    };
+    let mut ranked = score::rank(scores);
+    if limit > 0 {
+        ranked.truncate(limit as usize);
+    }
+    let suspect = |ranked: &score::Ranked| -> Result<Suspect> {
+        let (source, line, function) = match level {
+            Level::Lines => map.with_atlas(|atlas| {
+                let line = atlas.lines()[ranked.id as usize];
+                (source_name(map, line.source), line.number, String::new())
+            }),
+            Level::Files => (source_name(map, ranked.id), 0, String::new()),
+            Level::Functions => {
+                let place = places.function(ranked.id);
+                let name = place.map_or(Ok(String::new()), |place| function_name(service, map, place))?;
+                let (file, line) = place.map_or((u32::MAX, 0), |place| (place.file, place.line));
+                (source_name(map, file), line, name)
+            }
+        };
+        Ok(Suspect { rank: ranked.rank, score: ranked.score, source, line, function })
+    };
+    ranked.iter().map(suspect).collect()
+}
+
+fn source_name(map: &SubjectMap, source: u32) -> String {
+    map.with_atlas(|atlas| atlas.source_name(source).unwrap_or_default().to_owned())
+}
+
+fn function_name(
+    service: &Service,
+    map: &SubjectMap,
+    place: &crate::places::FunctionPlace,
+) -> Result<String> {
+    let name = place.name(map).map_err(|error| failure(&error))?;
+    let mut readable = Vec::new();
+    (service.demangle)(&name, &mut readable);
+    Ok(String::from_utf8_lossy(&readable).into_owned())
+}
+
+/// Where two spectra differ.
+struct Difference<'a> {
+    service: &'a Service,
+    map: &'a SubjectMap,
+    places: &'a Places,
+    one: &'a Spectrum,
+    other: &'a Spectrum,
+    counts: bool,
+}
+
+impl<'a> Difference<'a> {
+    fn new(
+        service: &'a Service,
+        map: &'a SubjectMap,
+        [one, other]: [&'a Spectrum; 2],
+        counts: bool,
+    ) -> Result<Self> {
+        let places = map.places().map_err(|error| failure(&error))?;
+        Ok(Self { service, map, places, one, other, counts })
+    }
+
+    fn at(&self, level: Level) -> Result<Coverage> {
+        let mut coverage = Coverage::default();
+        match level {
+            Level::Lines => coverage.lines = self.lines(),
+            Level::Functions => coverage.functions = self.functions()?,
+            Level::Files => coverage.files = self.files(),
+        }
+        Ok(coverage)
+    }
+
+    /// Both counts as they are shown, if they differ then.
+    fn shown(&self, one: i64, other: i64) -> Option<(i64, i64)> {
+        let shown = |count: i64| if self.counts { count } else { i64::from(count != 0) };
+        let (one, other) = (shown(one), shown(other));
+        (one != other).then_some((one, other))
+    }
+
+    fn lines(&self) -> Vec<FileLines> {
+        let mut by_file: FxHashMap<u32, Vec<(u32, i64, i64)>> = FxHashMap::default();
+        self.map.with_atlas(|atlas| {
+            let mut add = |id: u32, one: i64, other: i64| {
+                let line = atlas.lines()[id as usize];
+                by_file.entry(line.source).or_default().push((line.number, one, other));
+            };
+            let (one, other) = (&self.one.lines, &self.other.lines);
+            if self.counts {
+                one.differences(other).for_each(|(id, one, other)| add(id, one, other));
+            } else {
+                one.exclusive(other).for_each(|(id, is_one)| add(id, i64::from(is_one), i64::from(!is_one)));
+            }
+        });
+        let file = |(source, mut lines): (u32, Vec<(u32, i64, i64)>)| {
+            lines.sort_unstable();
+            FileLines {
+                source: source_name(self.map, source),
+                lines: lines.iter().map(|&(line, count, _)| (line, count)).collect(),
+                against: lines.iter().map(|&(_, _, count)| count).collect(),
+            }
+        };
+        let mut files: Vec<FileLines> = by_file.into_iter().map(file).collect();
+        files.sort_by(|one, other| one.source.cmp(&other.source));
+        files
+    }
+
+    fn functions(&self) -> Result<Vec<FunctionCount>> {
+        let totals = |counts: &Counts| {
+            let mut totals = vec![0_i64; self.places.function_count()];
+            for (id, count) in counts.iter() {
+                if let Some(place) = self.places.of_function(id) {
+                    totals[place] = totals[place].wrapping_add(count);
+                }
+            }
+            totals
+        };
+        let (one, other) = (totals(&self.one.functions), totals(&self.other.functions));
+        let mut functions = Vec::new();
+        for (place, (&one, &other)) in (0..).zip(one.iter().zip(&other)) {
+            let (Some((count, against)), Some(function)) =
+                (self.shown(one, other), self.places.function(place))
+            else {
+                continue;
+            };
+            functions.push(FunctionCount {
+                name: function_name(self.service, self.map, function)?,
+                source: source_name(self.map, function.file),
+                line: function.line,
+                count,
+                against,
+            });
+        }
+        functions.sort_by(|a, b| (&a.source, a.line, &a.name).cmp(&(&b.source, b.line, &b.name)));
+        Ok(functions)
+    }
+
+    /// How many lines of each file ran in one and not in the other.
+    fn files(&self) -> Vec<FileCount> {
+        let mut by_file: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+        self.map.with_atlas(|atlas| {
+            for (id, is_one) in self.one.lines.exclusive(&self.other.lines) {
+                let (only_one, only_other) = by_file.entry(atlas.lines()[id as usize].source).or_default();
+                *(if is_one { only_one } else { only_other }) += 1;
+            }
+        });
+        let file = |(source, (lines, against)): (u32, (u64, u64))| FileCount {
+            source: source_name(self.map, source),
+            lines,
+            against,
+        };
+        let mut files: Vec<FileCount> = by_file.into_iter().map(file).collect();
+        files.sort_by(|one, other| one.source.cmp(&other.source));
+        files
+    }
+}

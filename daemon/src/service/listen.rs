@@ -1,0 +1,236 @@
+//! The daemon's socket: one daemon per directory, its own user's clients only.
+
+use super::{Demangle, Service, session};
+use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, SESSIONS, TIDY_INTERVAL};
+use hearth_client::address::Place;
+use hearth_client::protocol::{Failure, FailureKind};
+use hearth_client::start::READY;
+use listenfd::ListenFd;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit, setsid};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How the daemon is started.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where its socket is.
+    pub place: Place,
+    /// The program that becomes a launcher.
+    pub launcher: PathBuf,
+    /// It ends when no client has been connected for so long.
+    pub idle: Duration,
+    /// What kept runs may take, in bytes.
+    pub kept_bytes: Option<u64>,
+    /// Makes functions' names readable.
+    pub demangle: Demangle,
+}
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// After it had served.
+    Served,
+    /// At once: another daemon serves.
+    AnotherServes,
+}
+
+/// Serves until it is told to stop, or idle for long. Says on standard output when it listens.
+///
+/// # Errors
+/// If it cannot listen.
+pub fn serve(options: &Options) -> io::Result<Ended> {
+    options.place.prepare().map_err(io::Error::other)?;
+    let Some(lock) = Lock::take(&options.place.lock())? else {
+        // Whoever has the lock listens, or will in a moment.
+        wait_for(&options.place.socket())?;
+        say_ready()?;
+        return Ok(Ended::AnotherServes);
+    };
+    // A daemon that a client started must not end with the client's terminal.
+    let _ = setsid();
+    raise_descriptor_limit();
+    trim(&options.place.log());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let kept_bytes = options.kept_bytes.unwrap_or(KEPT_BYTES);
+    let service = Arc::new(Service::new(options.launcher.clone(), kept_bytes, options.demangle));
+    let served = runtime.block_on(listen(&service, options));
+    runtime.shutdown_timeout(ENDING_DEADLINE);
+    drop(lock);
+    served.map(|()| Ended::Served)
+}
+
+/// The lock file, held as long as the daemon lives, with its process number inside.
+struct Lock(#[expect(dead_code, reason = "the lock goes with the file")] File);
+
+impl Lock {
+    /// Takes the lock; `None` if another daemon has it.
+    fn take(path: &Path) -> io::Result<Option<Self>> {
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Some(Self(file)))
+    }
+}
+
+/// The process that holds the lock, as it says itself.
+#[must_use]
+pub fn holder(place: &Place) -> Option<u32> {
+    let mut text = String::new();
+    File::open(place.lock()).ok()?.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn wait_for(socket: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + ENDING_DEADLINE;
+    loop {
+        match std::os::unix::net::UnixStream::connect(socket) {
+            Ok(_) => return Ok(()),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Tells whoever started the daemon that it listens, and lets go of the standard output.
+fn say_ready() -> io::Result<()> {
+    let mut stdout = io::stdout();
+    // Nobody needs to listen for it.
+    let _ = writeln!(stdout, "{READY}").and_then(|()| stdout.flush());
+    let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    Ok(())
+}
+
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Without it there is room for fewer clients.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Empties a log that has grown long; whoever writes to it appends.
+fn trim(log: &Path) {
+    if fs::metadata(log).is_ok_and(|data| data.len() > LOG_BYTES) {
+        let _ = OpenOptions::new().write(true).truncate(true).open(log);
+    }
+}
+
+/// The socket: the one this process was activated with, or a new one in place of what a dead daemon left.
+fn bind(place: &Place) -> io::Result<UnixListener> {
+    let given = ListenFd::from_env().take_unix_listener(0)?;
+    let listener = match given {
+        Some(listener) => listener,
+        None => {
+            let path = place.socket();
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let listener = std::os::unix::net::UnixListener::bind(&path)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+            listener
+        }
+    };
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
+}
+
+async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
+    let listener = bind(&options.place)?;
+    say_ready()?;
+    tracing::info!(socket = %options.place.socket().display(), "listening");
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut tidy = tokio::time::interval(TIDY_INTERVAL.min(options.idle));
+    let mut idle_since = Instant::now();
+    let why = loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    idle_since = Instant::now();
+                    accept(service, stream);
+                }
+                // Out of descriptors, say: it gets better when clients go.
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a client");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            () = service.stop.notified() => break "asked to",
+            _ = terminate.recv() => break "terminated",
+            _ = interrupt.recv() => break "interrupted",
+            _ = tidy.tick() => {
+                service.pool.tidy();
+                if service.sessions.load(Ordering::Relaxed) > 0 {
+                    idle_since = Instant::now();
+                } else if idle_since.elapsed() >= options.idle {
+                    break "idle";
+                }
+            }
+        }
+    };
+    tracing::info!(why, "ending");
+    // New clients start a new daemon as soon as the lock is free.
+    let _ = fs::remove_file(options.place.socket());
+    drop(listener);
+    service.cores.close();
+    let deadline = Instant::now() + ENDING_DEADLINE;
+    while service.running.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // What is answered gets written.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    Ok(())
+}
+
+/// Counts a session while it lives.
+struct Counted(Arc<Service>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn accept(service: &Arc<Service>, mut stream: UnixStream) {
+    // Asked of the kernel before anything is read.
+    let peer = stream.peer_cred().map(|peer| peer.uid());
+    let before = service.sessions.fetch_add(1, Ordering::Relaxed);
+    let counted = Counted(service.clone());
+    let refused = match peer {
+        Ok(user) if user != getuid().as_raw() => {
+            tracing::warn!(user, "refused another user's client");
+            Some(Failure::new(FailureKind::Foreign, "this daemon is another user's; start one of your own"))
+        }
+        Err(error) => Some(Failure::new(FailureKind::Foreign, format!("who are you? {error}"))),
+        Ok(_) if before >= SESSIONS => {
+            Some(Failure::new(FailureKind::Busy, format!("{SESSIONS} clients are connected; try later")))
+        }
+        Ok(_) => None,
+    };
+    let service = service.clone();
+    tokio::spawn(async move {
+        let ended = match refused {
+            Some(refused) => session::welcome(&mut stream, Some(refused)).await,
+            None => session::serve(service, stream).await,
+        };
+        if let Err(error) = ended {
+            tracing::warn!(%error, "dropped a client");
+        }
+        drop(counted);
+    });
+}

@@ -1,0 +1,213 @@
+//! Runs that clients ask for.
+
+use super::store::Kept;
+use super::{Service, failure};
+use crate::launch::SandboxPolicy;
+use crate::limits::RunLimits;
+use crate::order::{Order as PoolOrder, Resolved, has_place_for_input, nameless_input};
+use crate::run::{Outcome as PoolOutcome, OutputFile, RunRequest};
+use crate::worker::Answer as PoolAnswer;
+use crate::zygote::WarmPoint;
+use hearth_client::protocol::{
+    Answer, Bytes, Failure, FailureKind, FileInfo, Limits, Order, Outcome, RunDone, RunInput,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// The search path of a run whose order gives no environment.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Counts up while it lives.
+struct Counted<'a>(&'a AtomicU32);
+
+impl<'a> Counted<'a> {
+    fn new(counter: &'a AtomicU32) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits for a core, and runs. `unwanted` is set when the client has gone.
+pub async fn run(
+    service: Arc<Service>,
+    order: Arc<Order>,
+    input: RunInput,
+    index: u32,
+    unwanted: Arc<AtomicBool>,
+) -> Result<Answer> {
+    let asked = Instant::now();
+    on_a_core(service, move |service| run_now(service, &order, input, index, unwanted, asked)).await
+}
+
+/// Has a zygote ready.
+pub async fn warm(service: Arc<Service>, order: Order) -> Result<Answer> {
+    on_a_core(service, move |service| {
+        let resolved = resolve(service, &order)?;
+        let ready = service.pool.with_worker(&resolved.key, resolved.map.as_ref(), |_| Ok(()));
+        ready.map(|()| Answer::Ok {}).map_err(|error| failure(&error))
+    })
+    .await
+}
+
+async fn on_a_core<T: Send + 'static>(
+    service: Arc<Service>,
+    work: impl FnOnce(&Service) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let internal = |problem: &str| Failure::new(FailureKind::Internal, problem);
+    let own = service.clone();
+    let _permit = {
+        let _queued = Counted::new(&service.queued);
+        service
+            .cores
+            .acquire()
+            .await
+            .map_err(|_| Failure::new(FailureKind::Stopping, "the daemon is about to end"))?
+    };
+    let done = tokio::task::spawn_blocking(move || {
+        let _running = Counted::new(&own.running);
+        work(&own)
+    });
+    done.await.map_err(|_| internal("the run ended badly in the daemon; its log tells more"))?
+}
+
+fn run_now(
+    service: &Service,
+    order: &Order,
+    input: RunInput,
+    index: u32,
+    unwanted: Arc<AtomicBool>,
+    asked: Instant,
+) -> Result<Answer> {
+    let resolved = resolve(service, order)?;
+    let bytes = match (&input.input, &resolved.key.input) {
+        (Some(bytes), _) => Some(bytes.0.clone()),
+        (None, Some(path)) => {
+            let path = resolved.key.directory.join(path);
+            let read = std::fs::read(&path);
+            Some(read.map_err(|error| {
+                Failure::new(FailureKind::Order, format!("cannot read {}: {error}", path.display()))
+            })?)
+        }
+        (None, None) => None,
+    };
+    let request = RunRequest {
+        input: bytes,
+        stdin: input.stdin.0,
+        directory: None,
+        environment: input.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        limits: limits(&order.limits),
+        keep_counters: false,
+        unwanted: Some(unwanted),
+    };
+    let answer = service.pool.run(&resolved.key, resolved.map.as_ref(), &request);
+    let answer = answer.map_err(|error| failure(&error))?;
+    let done = done(service, order, &resolved, answer, input.name.as_deref(), input.send_files);
+    Ok(Answer::Run(Box::new(RunDone { index, total_us: microseconds(asked.elapsed()), ..done })))
+}
+
+/// Keeps a run, and tells of it.
+fn done(
+    service: &Service,
+    order: &Order,
+    resolved: &Resolved,
+    answer: PoolAnswer,
+    name: Option<&str>,
+    send_files: bool,
+) -> RunDone {
+    let PoolAnswer { run, spectrum, baseline, missing } = answer;
+    let outcome = outcome(run.outcome);
+    let mut done = RunDone {
+        run: 0,
+        index: 0,
+        outcome,
+        stdout: Bytes(run.stdout),
+        stderr: Bytes(run.stderr),
+        files: run.files.into_iter().map(|file| file_info(file, send_files)).collect(),
+        lines_executed: 0,
+        functions_executed: 0,
+        no_coverage: None,
+        forked: run.forked,
+        missing,
+        total_us: 0,
+        run_us: microseconds(run.times.run),
+        harvest_us: microseconds(run.times.harvest),
+    };
+    match (spectrum, baseline, &resolved.map) {
+        (Ok(spectrum), Some(baseline), Some(map)) => {
+            done.lines_executed = spectrum.lines.executed() as u64;
+            done.functions_executed = spectrum.functions.executed() as u64;
+            let kept = Kept { spectrum, baseline, map: map.clone(), subject: order.subject.clone(), outcome };
+            done.run = service.store().keep(kept, name);
+        }
+        (Err(reason), ..) => done.no_coverage = Some(reason),
+        _ => done.no_coverage = Some("the subject is not instrumented".to_owned()),
+    }
+    done
+}
+
+fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
+    let wrong = |problem: String| Failure::new(FailureKind::Order, problem);
+    let warm = order.warm.as_deref().map(str::parse::<WarmPoint>).transpose().map_err(wrong)?;
+    let arguments: Vec<_> = order.arguments.iter().map(Into::into).collect();
+    let input = match &order.input {
+        Some(path) => Some(PathBuf::from(path)),
+        None => has_place_for_input(&arguments).then(nameless_input),
+    };
+    let environment = match &order.environment {
+        Some(environment) => environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        None => vec![("PATH".into(), PATH.into())],
+    };
+    let directory = PathBuf::from(order.directory.as_deref().unwrap_or("/"));
+    if !directory.is_absolute() {
+        return Err(wrong(format!("the directory {} is not an absolute path", directory.display())));
+    }
+    let sandbox = if order.best_effort_sandbox { SandboxPolicy::BestEffort } else { SandboxPolicy::Required };
+    let processes = RunLimits::default().processes;
+    let subject = order.subject.clone();
+    let order = PoolOrder { subject, arguments, input, warm, directory, environment, sandbox, processes };
+    service.resolver.resolve(&order).map_err(|error| failure(&error))
+}
+
+fn limits(given: &Limits) -> RunLimits {
+    let default = RunLimits::default();
+    RunLimits {
+        wall_ms: given.wall_ms.unwrap_or(default.wall_ms),
+        cpu_s: given.cpu_s.unwrap_or(default.cpu_s),
+        memory_bytes: given.memory_bytes.unwrap_or(default.memory_bytes),
+        output_bytes: given.output_bytes.unwrap_or(default.output_bytes),
+        processes: default.processes,
+    }
+}
+
+fn file_info(file: OutputFile, send: bool) -> FileInfo {
+    FileInfo {
+        path: file.path.to_string_lossy().into_owned(),
+        size: file.bytes.len() as u64,
+        bytes: send.then_some(Bytes(file.bytes)),
+    }
+}
+
+fn outcome(outcome: PoolOutcome) -> Outcome {
+    match outcome {
+        PoolOutcome::Exited(code) => Outcome::Exited(code),
+        PoolOutcome::Signalled(signal) => Outcome::Signalled(signal),
+        PoolOutcome::TimedOut => Outcome::TimedOut,
+        PoolOutcome::OutOfMemory => Outcome::OutOfMemory,
+        PoolOutcome::OutputLimit => Outcome::OutputLimit,
+        PoolOutcome::ZygoteLost => Outcome::ZygoteLost,
+    }
+}
+
+fn microseconds(time: Duration) -> u64 {
+    time.as_micros() as u64
+}

@@ -1,0 +1,243 @@
+//! One client's connection.
+//!
+//! A client has a deadline for its first frame, for each frame it has begun, and for taking answers. It has a
+//! limited number of requests under way; beyond it no more is read from it. When it goes, its runs end.
+
+use super::{Service, runs};
+use crate::limits::{
+    ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, REQUESTS_UNDER_WAY, TAKING_DEADLINE, WRITE_BYTES,
+};
+use hearth_client::protocol::{
+    Answer, Ask, BUILD, Body, Encoding, Failure, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL,
+    Reply, Request, RunInput, Welcome, decode, encode, frame, frame_length,
+};
+use serde::Serialize;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Serves a client until it goes, or does what no client should.
+pub async fn serve(service: Arc<Service>, mut stream: UnixStream) -> io::Result<()> {
+    let encoding = greet(&mut stream).await?;
+    let (mut reader, writer) = stream.into_split();
+    let (answers, taken) = mpsc::channel(ANSWERS_WAITING);
+    let mut tasks = JoinSet::new();
+    let mut writer = tokio::spawn(write_answers(writer, taken));
+    let session = Session {
+        service,
+        encoding,
+        answers,
+        unwanted: Arc::new(AtomicBool::new(false)),
+        under_way: Arc::new(Semaphore::new(REQUESTS_UNDER_WAY)),
+    };
+    let ended = tokio::select! {
+        ended = session.read_requests(&mut reader, &mut tasks) => ended,
+        written = &mut writer => written.unwrap_or_else(|error| Err(io::Error::other(error))),
+    };
+    session.unwanted.store(true, Ordering::Relaxed);
+    tasks.abort_all();
+    if ended.is_err() {
+        // What was answered already, the reason for the end among it, is still to be taken.
+        drop(session);
+        let _ = timeout(TAKING_DEADLINE, writer).await;
+    } else {
+        writer.abort();
+    }
+    ended
+}
+
+/// The first frame of either side.
+async fn greet(stream: &mut UnixStream) -> io::Result<Encoding> {
+    let read = timeout(GREETING_DEADLINE, read_frame(stream)).await;
+    let payload = read.map_err(|_| io::Error::other("it does not say hello"))??;
+    let hello: Result<Hello, _> = decode(Encoding::Json, &payload);
+    let refused = match &hello {
+        Ok(hello) if hello.magic != MAGIC => Some(Failure::new(
+            FailureKind::Malformed,
+            format!("the first frame is no hello: its magic is `{}`, not `{MAGIC}`", hello.magic),
+        )),
+        Ok(hello) if hello.protocol != PROTOCOL => Some(Failure::new(
+            FailureKind::Version,
+            format!(
+                "this daemon speaks protocol {PROTOCOL}, the client {}; stop the daemon (`hearth stop`) and start \
+                 one of the client's version, or update the client",
+                hello.protocol
+            ),
+        )),
+        Ok(_) => None,
+        Err(error) => Some(Failure::new(
+            FailureKind::Malformed,
+            format!("the first frame is no hello in JSON: {error}"),
+        )),
+    };
+    let problem = refused.as_ref().map(|failure| failure.message.clone());
+    welcome(stream, refused).await?;
+    match (problem, hello) {
+        (None, Ok(hello)) => Ok(hello.encoding),
+        (problem, _) => Err(io::Error::other(problem.unwrap_or_default())),
+    }
+}
+
+/// Says who this is, and why the connection is closed if it is.
+pub async fn welcome(stream: &mut UnixStream, refused: Option<Failure>) -> io::Result<()> {
+    let welcome = Welcome {
+        magic: MAGIC.to_owned(),
+        protocol: PROTOCOL,
+        build: BUILD.to_owned(),
+        capabilities: Vec::new(),
+        refused,
+    };
+    let bytes = message_frame(Encoding::Json, &welcome).ok_or_else(|| io::Error::other("a long greeting"))?;
+    timeout(GREETING_DEADLINE, stream.write_all(&bytes)).await?
+}
+
+#[derive(Clone)]
+struct Session {
+    service: Arc<Service>,
+    encoding: Encoding,
+    answers: mpsc::Sender<Vec<u8>>,
+    unwanted: Arc<AtomicBool>,
+    under_way: Arc<Semaphore>,
+}
+
+impl Session {
+    /// Reads requests until the client ends. An error is something no client should do.
+    async fn read_requests(&self, reader: &mut OwnedReadHalf, tasks: &mut JoinSet<()>) -> io::Result<()> {
+        loop {
+            let permit = self.under_way.clone().acquire_owned().await.map_err(io::Error::other)?;
+            while tasks.try_join_next().is_some() {}
+            let payload = match read_frame(reader).await {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                result => result?,
+            };
+            let request: Request = match decode(self.encoding, &payload) {
+                Ok(request) => request,
+                Err(error) => {
+                    let problem = format!("this is no request of protocol {PROTOCOL}: {error}");
+                    let failure = Failure::new(FailureKind::Malformed, problem.clone());
+                    self.reply(0, true, Err(failure)).await;
+                    return Err(io::Error::other(problem));
+                }
+            };
+            let session = self.clone();
+            tasks.spawn(async move {
+                session.answer(request).await;
+                drop(permit);
+            });
+        }
+    }
+
+    async fn answer(&self, request: Request) {
+        let started = Instant::now();
+        let name = request.ask.name();
+        let id = request.id;
+        match request.ask {
+            Ask::Run { order, input } => {
+                let answer =
+                    runs::run(self.service.clone(), Arc::new(order), input, 0, self.unwanted.clone()).await;
+                self.reply(id, true, answer).await;
+            }
+            Ask::Batch { order, inputs } => self.answer_batch(id, order, inputs).await,
+            Ask::Warm { order } => {
+                let answer = runs::warm(self.service.clone(), order).await;
+                self.reply(id, true, answer).await;
+            }
+            ask => {
+                let service = self.service.clone();
+                let answer = tokio::task::spawn_blocking(move || service.answer(&ask)).await;
+                let answer = answer.unwrap_or_else(|_| {
+                    let problem = "the question ended badly in the daemon; its log tells more";
+                    Err(Failure::new(FailureKind::Internal, problem))
+                });
+                self.reply(id, true, answer).await;
+            }
+        }
+        self.service.metrics.add(name, started.elapsed());
+    }
+
+    /// Runs on as many inputs at a time as there are cores, and answers as they are done.
+    async fn answer_batch(&self, id: u64, order: Order, inputs: Vec<RunInput>) {
+        let order = Arc::new(order);
+        let mut left = inputs.len();
+        let mut inputs = (0..).zip(inputs);
+        let mut runs = JoinSet::new();
+        if left == 0 {
+            self.reply(id, true, Ok(Answer::Ok {})).await;
+        }
+        loop {
+            while runs.len() < self.service.core_count as usize
+                && let Some((index, input)) = inputs.next()
+            {
+                let unwanted = self.unwanted.clone();
+                runs.spawn(runs::run(self.service.clone(), order.clone(), input, index, unwanted));
+            }
+            let Some(done) = runs.join_next().await else { return };
+            left -= 1;
+            let answer = done.unwrap_or_else(|_| {
+                Err(Failure::new(FailureKind::Internal, "a run of the batch ended badly in the daemon"))
+            });
+            self.reply(id, left == 0, answer).await;
+        }
+    }
+
+    async fn reply(&self, id: u64, last: bool, answer: Result<Answer, Failure>) {
+        let body = match answer {
+            Ok(answer) => Body::Done(answer),
+            Err(failure) => Body::Failed(failure),
+        };
+        let bytes = message_frame(self.encoding, &Reply { id, last, body }).or_else(|| {
+            let problem =
+                "the answer is too long for a frame; ask for less, at another level or without files";
+            let body = Body::Failed(Failure::new(FailureKind::TooLarge, problem));
+            message_frame(self.encoding, &Reply { id, last, body })
+        });
+        if let Some(bytes) = bytes {
+            // If nobody writes any more, nobody reads either.
+            let _ = self.answers.send(bytes).await;
+        }
+    }
+}
+
+fn message_frame<T: Serialize>(encoding: Encoding, message: &T) -> Option<Vec<u8>> {
+    frame(&encode(encoding, message).ok()?)
+}
+
+/// Writes answers as they come. An error if the client does not take them.
+async fn write_answers(mut writer: OwnedWriteHalf, mut answers: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+    while let Some(bytes) = answers.recv().await {
+        for piece in bytes.chunks(WRITE_BYTES) {
+            let written = timeout(TAKING_DEADLINE, writer.write_all(piece)).await;
+            written.map_err(|_| io::Error::other("it does not take its answers"))??;
+        }
+    }
+    Ok(())
+}
+
+/// Reads a frame. It may take long to begin, but not to end. Memory grows with what comes, not with what is
+/// announced.
+async fn read_frame<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Vec<u8>> {
+    let mut head = [0; HEAD_BYTES];
+    let begun = reader.read(&mut head[..1]).await?;
+    if begun == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let rest = async {
+        reader.read_exact(&mut head[1..]).await?;
+        let length = frame_length(head)
+            .ok_or_else(|| io::Error::other(format!("a frame of {} bytes", u32::from_le_bytes(head))))?;
+        let mut payload = Vec::new();
+        reader.take(length as u64).read_to_end(&mut payload).await?;
+        if payload.len() < length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(payload)
+    };
+    timeout(FRAME_DEADLINE, rest).await.map_err(|_| io::Error::other("it does not end its frame"))?
+}

@@ -1,0 +1,598 @@
+//! The daemon and its clients: who serves, what is answered, and what misbehaving clients get.
+
+use crate::daemon::{Daemon, daemon_command, descendants, first_line, is_alive};
+use crate::{project, run_ok};
+use hearth_client::address::Place;
+use hearth_client::protocol::{
+    Aggregation, Answer, Ask, Encoding, FailureKind, FileLines, Formula, Hello, Level, Measure, Order,
+    Outcome, Reply, Request, RunInput, RunRef, Welcome, decode, encode, frame,
+};
+use hearth_client::{AsyncConnection, Connection, Error};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+fn hearthd() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_hearthd"))
+}
+
+fn start(directory: &Path, arguments: &[&str]) -> Daemon {
+    Daemon::start(&hearthd(), directory, arguments)
+}
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir().expect("a directory")
+}
+
+fn wait_for_end(process: &mut Child, within: Duration) -> bool {
+    let deadline = Instant::now() + within;
+    while Instant::now() < deadline {
+        if process.try_wait().expect("it is a child").is_some() {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+/// A compile by tcc.
+fn tcc() -> Order {
+    let arguments = ["-c", "{}", "-o", "out.o"].map(str::to_owned).to_vec();
+    Order { subject: "tcc".to_owned(), arguments, directory: Some("/tmp".to_owned()), ..Order::default() }
+}
+
+/// A program of which there are many.
+fn program(number: u32) -> String {
+    let body = match number % 4 {
+        0 => format!("return a + {number};"),
+        1 => format!("for (int i = 0; i < {number}; i++) a ^= i; return a;"),
+        2 => format!("switch (a) {{ case {number}: return 1; default: return a; }}"),
+        _ => format!("struct {{ int x : 3; }} s = {{ a }}; return s.x * {number};"),
+    };
+    format!("int f(int a) {{ {body} }}\n")
+}
+
+/// A run on it.
+fn input(number: u32) -> RunInput {
+    RunInput { input: Some(program(number).as_str().into()), ..RunInput::default() }
+}
+
+/// A run's number on a program.
+fn run(hearth: &mut Connection, number: u32) -> u64 {
+    let done = hearth.run(tcc(), input(number)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((done.outcome, done.no_coverage), (Outcome::Exited(0), None));
+    done.run
+}
+
+/// All questions about three runs.
+fn questions(runs: [u64; 3]) -> Vec<Ask> {
+    let [one, two, three] = runs.map(RunRef::Id);
+    let mut asks = Vec::new();
+    for level in [Level::Lines, Level::Functions, Level::Files] {
+        for counts in [false, true] {
+            asks.push(Ask::Spectrum { run: one.clone(), level, counts });
+            asks.push(Ask::Delta { run: one.clone(), against: two.clone(), level, counts });
+            asks.push(Ask::Delta { run: three.clone(), against: RunRef::Baseline, level, counts });
+        }
+        for formula in [Formula::Ochiai, Formula::Dstar] {
+            asks.push(Ask::Rank {
+                failing: vec![one.clone()],
+                passing: vec![two.clone(), three.clone()],
+                formula,
+                aggregation: Aggregation::RankWeighted,
+                level,
+                limit: 30,
+            });
+        }
+    }
+    for measure in [Measure::JaccardLines, Measure::JaccardFiles, Measure::Locseq] {
+        asks.push(Ask::Distance { run: two.clone(), against: one.clone(), measure });
+    }
+    asks.push(Ask::Quality { failing: one, passing: vec![two, three], alpha: 0.8 });
+    asks
+}
+
+#[test]
+fn of_many_daemons_one_serves_and_its_socket_is_never_taken() {
+    let directory = scratch();
+    let mut daemons: Vec<Child> =
+        (0..50).map(|_| daemon_command(&hearthd(), directory.path()).spawn().expect("it starts")).collect();
+    for daemon in &mut daemons {
+        assert_eq!(first_line(daemon), "ready");
+    }
+    let place = Place::at(directory.path().to_owned());
+    let mut hearth =
+        Connection::open_running(&place, Encoding::Json).expect("it greets").expect("it listens");
+    let Ok(Answer::Status(status)) = hearth.call(Ask::Status {}) else { panic!("no status") };
+    let mut left = 0;
+    for daemon in &mut daemons {
+        if daemon.id() != status.pid {
+            assert!(wait_for_end(daemon, Duration::from_secs(5)), "a daemon too many");
+        } else {
+            left += 1;
+        }
+    }
+    assert_eq!(left, 1, "the one that answers was started here");
+    // The connection is still that of the one that serves.
+    assert!(matches!(hearth.call(Ask::Runs {}), Ok(Answer::Runs(_))));
+    hearth.call(Ask::Stop {}).expect("it ends");
+    for daemon in &mut daemons {
+        assert!(wait_for_end(daemon, Duration::from_secs(12)));
+    }
+}
+
+#[test]
+fn a_killed_daemon_is_replaced_at_once_and_leaves_nothing() {
+    let directory = scratch();
+    for round in 0..5 {
+        let mut daemon = start(directory.path(), &[]);
+        let mut hearth = daemon.connect(Encoding::Bincode);
+        run(&mut hearth, round);
+        let under_way = thread::spawn(move || {
+            let slow = "int main(void) { return 0; }\n".repeat(20_000);
+            let _ = hearth.run(tcc(), RunInput { input: Some(slow.as_str().into()), ..RunInput::default() });
+        });
+        thread::sleep(Duration::from_millis(20));
+        let mut family = descendants(daemon.process.id());
+        assert!(family.len() >= 2, "the launcher and the zygote at least: {family:?}");
+        daemon.process.kill().expect("it is killed");
+        daemon.process.wait().expect("it has ended");
+        let started = Instant::now();
+        let next = start(directory.path(), &[]);
+        let mut hearth = next.connect(Encoding::Bincode);
+        hearth.call(Ask::Status {}).expect("it answers");
+        let elapsed = started.elapsed();
+        assert!(elapsed < Duration::from_secs(5), "{elapsed:?}");
+        under_way.join().expect("the client has noticed");
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !family.is_empty() && Instant::now() < deadline {
+            family.retain(|pid| is_alive(*pid));
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(family.is_empty(), "orphans: {family:?}");
+    }
+}
+
+#[test]
+fn all_clients_and_encodings_are_answered_alike_and_at_any_time() {
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    let mut json = daemon.connect(Encoding::Json);
+    let mut bincode = daemon.connect(Encoding::Bincode);
+    let runs = [run(&mut json, 3), run(&mut bincode, 1), run(&mut json, 2)];
+    let asks = questions(runs);
+    let one_by_one: Vec<Answer> =
+        asks.iter().map(|ask| json.call(ask.clone()).unwrap_or_else(|error| panic!("{error}"))).collect();
+    for (ask, expected) in asks.iter().zip(&one_by_one) {
+        assert_eq!(&bincode.call(ask.clone()).expect("an answer"), expected, "{ask:?}");
+    }
+    // Not one of them is trivial.
+    let is_empty = |answer: &Answer| match answer {
+        Answer::Coverage(coverage) => {
+            coverage.lines.is_empty() && coverage.functions.is_empty() && coverage.files.is_empty()
+        }
+        Answer::Ranking(suspects) => suspects.is_empty(),
+        _ => false,
+    };
+    let empty = one_by_one.iter().filter(|answer| is_empty(answer)).count();
+    assert!(empty <= 1, "{empty} answers say nothing");
+    // All at once, while others run.
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let hearth = std::sync::Arc::new(
+            AsyncConnection::open_at(&daemon.place, Encoding::Bincode).await.expect("it greets"),
+        );
+        let batch = Ask::Batch { order: tcc(), inputs: (0..40).map(input).collect() };
+        let mut batch = hearth.stream(batch).await.expect("it is sent");
+        let mut tasks = Vec::new();
+        for ask in asks.iter().chain(&asks).cloned() {
+            let hearth = hearth.clone();
+            tasks.push(tokio::spawn(async move { hearth.call(ask).await.expect("an answer") }));
+        }
+        for (task, expected) in tasks.into_iter().zip(one_by_one.iter().chain(&one_by_one)) {
+            assert_eq!(&task.await.expect("no panic"), expected);
+        }
+        let mut seen = vec![false; 40];
+        while let Some(answer) = batch.next().await {
+            let Ok(Answer::Run(run)) = answer else { panic!("{answer:?}") };
+            assert!(!std::mem::replace(&mut seen[run.index as usize], true), "answered twice");
+            assert_eq!(run.outcome, Outcome::Exited(0));
+        }
+        assert!(seen.into_iter().all(|seen| seen));
+    });
+    python_says_the_same(&daemon.place, runs, &mut json);
+}
+
+/// The answers of the Python client, as JSON, against this one's.
+fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut Connection) {
+    let script = format!(
+        "import hearth, json\n\
+         h = hearth.connect({:?})\n\
+         d = h.delta({one}, {two}, counts=True)\n\
+         r = h.rank([{one}], [{two}, {three}], level='functions', limit=9)\n\
+         order = hearth.Order('tcc', ['-c', '{{}}', '-o', 'out.o'], directory='/tmp', environment={{'PATH': '/bin'}})\n\
+         run = h.run(order, b'int a; // \\xff', send_files=True)\n\
+         runs = sorted(run.index for run in h.batch(order, ['int a;', {{'input': 'int b;'}}]))\n\
+         try:\n    h.delta(999999, {one})\nexcept hearth.Failure as failure:\n    kind = failure.kind\n\
+         print(json.dumps([[[f, sorted((l, *c) for l, c in ls.items())] for f, ls in sorted(d.lines.items())],\n\
+           [[s.rank, s.function] for s in r], h.distance({one}, {two}), h.quality({one}, [{two}]).similarity,\n\
+           run.ok, run.files[0].data[:4].hex(), runs, kind]))\n",
+        place.directory().display().to_string()
+    );
+    let output = run_ok(
+        Command::new("python3")
+            .env("PYTHONPATH", project().join("client/python"))
+            .args(["-W", "error", "-c", &script]),
+    );
+    let told: serde_json::Value = serde_json::from_str(&output).expect("one line of JSON");
+    let runs = |id: u64| RunRef::Id(id);
+    let ask = Ask::Delta { run: runs(one), against: runs(two), level: Level::Lines, counts: true };
+    let Ok(Answer::Coverage(delta)) = hearth.call(ask) else { panic!("no delta") };
+    let told_lines = |file: &FileLines| {
+        let lines = file.lines.iter().zip(&file.against);
+        let lines: Vec<_> = lines.map(|(&(line, count), &other)| (line, count, other)).collect();
+        serde_json::json!([file.source, lines])
+    };
+    assert_eq!(told[0], delta.lines.iter().map(told_lines).collect::<serde_json::Value>());
+    let Ok(Answer::Ranking(suspects)) = hearth.call(Ask::Rank {
+        failing: vec![runs(one)],
+        passing: vec![runs(two), runs(three)],
+        formula: Formula::Ochiai,
+        aggregation: Aggregation::Mean,
+        level: Level::Functions,
+        limit: 9,
+    }) else {
+        panic!("no ranking")
+    };
+    let suspects: Vec<(u32, String)> = suspects.into_iter().map(|one| (one.rank, one.function)).collect();
+    assert_eq!(told[1], serde_json::json!(suspects));
+    let measure = Measure::JaccardLines;
+    let distance = hearth.call(Ask::Distance { run: runs(one), against: runs(two), measure });
+    assert_eq!(Answer::Distance(told[2].as_f64().expect("a number")), distance.expect("a distance"));
+    assert_eq!(told[4], true, "{told}");
+    assert_eq!(told[5], "7f454c46", "tcc writes an object file: {told}");
+    assert_eq!(told[6], serde_json::json!([0, 1]));
+    assert_eq!(told[7], "no_such_run");
+}
+
+/// A stream on which hello was said and answered.
+fn greeted(place: &Place) -> UnixStream {
+    let mut stream = UnixStream::connect(place.socket()).expect("it listens");
+    send(&mut stream, &encode(Encoding::Json, &Hello::new(Encoding::Json)).expect("it can be written"));
+    let welcome: Welcome =
+        decode(Encoding::Json, &receive(&mut stream).expect("a greeting")).expect("a welcome");
+    assert_eq!(welcome.refused, None);
+    stream
+}
+
+fn send(stream: &mut UnixStream, payload: &[u8]) {
+    stream.write_all(&frame(payload).expect("short enough")).expect("it is taken");
+}
+
+/// The next frame; `None` if the daemon closes.
+fn receive(stream: &mut UnixStream) -> Option<Vec<u8>> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).ok()?;
+    let mut payload = vec![0; u32::from_le_bytes(head) as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some(payload)
+}
+
+#[test]
+fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    let place = &daemon.place;
+    let mut good = daemon.connect(Encoding::Bincode);
+    let kept = run(&mut good, 1);
+    thread::scope(|scope| {
+        // Each is done with when the daemon has closed the connection.
+        let dropped = |mut stream: UnixStream, within: u64| {
+            stream.set_read_timeout(Some(Duration::from_secs(within))).expect("a timeout");
+            let mut rest = Vec::new();
+            let ended = stream.read_to_end(&mut rest);
+            assert!(
+                ended.is_ok()
+                    || ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset),
+                "not dropped"
+            );
+            rest
+        };
+        scope.spawn(move || {
+            let mut stream = UnixStream::connect(place.socket()).expect("it listens");
+            stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is taken");
+            dropped(stream, 15);
+        });
+        scope.spawn(move || {
+            let mut stream = UnixStream::connect(place.socket()).expect("it listens");
+            send(&mut stream, b"{\"magic\": \"hearth\", \"protocol\": 99, \"encoding\": \"json\"}");
+            let answer = receive(&mut stream).expect("it says why");
+            let welcome: Welcome = decode(Encoding::Json, &answer).expect("a welcome");
+            let refused = welcome.refused.expect("it refuses");
+            assert_eq!(refused.kind, FailureKind::Version);
+            assert!(refused.message.contains("protocol 1, the client 99"), "{}", refused.message);
+            dropped(stream, 15);
+        });
+        scope.spawn(move || {
+            // A length that is never filled: nothing is allocated for it, and it ends at its deadline.
+            let mut stream = greeted(place);
+            stream.write_all(&(60_u32 << 20).to_le_bytes()).expect("it is taken");
+            dropped(stream, 30);
+        });
+        scope.spawn(move || {
+            let mut stream = greeted(place);
+            stream.write_all(&u32::MAX.to_le_bytes()).expect("it is taken");
+            dropped(stream, 15);
+        });
+        scope.spawn(move || {
+            let mut stream = greeted(place);
+            send(&mut stream, b"{\"id\": 1, \"ask\": {\"nonsense\": {}}}");
+            let reply: Reply = decode(Encoding::Json, &receive(&mut stream).expect("why")).expect("a reply");
+            assert!(matches!(reply.body, hearth_client::protocol::Body::Failed(failure)
+                if failure.kind == FailureKind::Malformed && failure.message.contains("nonsense")));
+            dropped(stream, 15);
+        });
+        scope.spawn(move || {
+            // A byte a second.
+            let mut stream = greeted(place);
+            let request =
+                frame(&encode(Encoding::Json, &Request { id: 1, ask: Ask::Runs {} }).expect("short"));
+            for byte in request.expect("short") {
+                if stream.write_all(&[byte]).is_err() {
+                    return;
+                }
+                thread::sleep(Duration::from_secs(1));
+            }
+            panic!("it was not dropped");
+        });
+        scope.spawn(move || {
+            // Asks and never reads.
+            let mut stream = greeted(place);
+            let ask = Ask::Spectrum { run: kept.into(), level: Level::Lines, counts: true };
+            let request = encode(Encoding::Json, &Request { id: 1, ask }).expect("short");
+            stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+            let deadline = Instant::now() + Duration::from_secs(40);
+            while Instant::now() < deadline {
+                match stream.write_all(&frame(&request).expect("short")) {
+                    Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return,
+                    _ => {}
+                }
+            }
+            panic!("it was not dropped");
+        });
+        scope.spawn(move || {
+            // Goes in the middle of a run.
+            for _ in 0..5 {
+                let mut stream = greeted(place);
+                let slow = "int f(int a) { return a; }\n".repeat(50);
+                let input = RunInput { input: Some(slow.as_str().into()), ..RunInput::default() };
+                let ask = Ask::Run { order: tcc(), input };
+                send(&mut stream, &encode(Encoding::Json, &Request { id: 1, ask }).expect("short"));
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        // Meanwhile a good client is answered as ever.
+        let expected = questions([kept; 3]).into_iter().map(|ask| good.call(ask).expect("an answer"));
+        let expected: Vec<Answer> = expected.collect();
+        let until = Instant::now() + Duration::from_secs(12);
+        let mut number = 0;
+        while Instant::now() < until {
+            for (ask, expected) in questions([kept; 3]).into_iter().zip(&expected) {
+                assert_eq!(&good.call(ask).expect("an answer"), expected);
+            }
+            number += 1;
+            run(&mut good, number);
+        }
+    });
+    let Ok(Answer::Status(status)) = good.call(Ask::Status {}) else { panic!("no status") };
+    assert_eq!((status.sessions, status.running, status.queued), (1, 0, 0));
+}
+
+#[test]
+fn another_users_client_is_refused() {
+    if !is_root() {
+        eprintln!("needs root to be another user; nothing was tried");
+        return;
+    }
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    // The directory keeps others out; were it open, the daemon would.
+    for (path, mode) in [(directory.path().to_owned(), 0o755), (daemon.place.socket(), 0o666)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+    let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
+        s.settimeout(5)\nprint(s.recv(1000)[4:].decode())\nprint(len(s.recv(1)))\n";
+    let output = run_ok(
+        Command::new("python3")
+            .args(["-c", script])
+            .arg(daemon.place.socket())
+            .current_dir("/")
+            .uid(65534)
+            .gid(65534),
+    );
+    let (welcome, rest) = output.split_once('\n').expect("two lines");
+    let welcome: Welcome = serde_json::from_str(welcome).expect("a welcome");
+    assert_eq!(welcome.refused.expect("it refuses").kind, FailureKind::Foreign);
+    assert_eq!(rest.trim(), "0", "and closes without having read anything");
+    // And a client does not trust a directory that others can enter.
+    let error = Place::at(directory.path().to_owned()).prepare().expect_err("others can enter it");
+    assert!(error.to_string().contains("HEARTH_RUNTIME_DIR"), "{error}");
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
+}
+
+#[test]
+fn an_idle_daemon_ends_but_not_under_a_client() {
+    let directory = scratch();
+    let mut daemon = start(directory.path(), &["--idle", "1"]);
+    let mut hearth = daemon.connect(Encoding::Json);
+    thread::sleep(Duration::from_secs(4));
+    assert!(hearth.call(Ask::Status {}).is_ok(), "a session is open");
+    drop(hearth);
+    assert!(wait_for_end(&mut daemon.process, Duration::from_secs(10)));
+    // The next client starts another one.
+    starts_another(&daemon.place);
+}
+
+/// A client that finds no daemon starts one, as a program of its own would.
+fn starts_another(place: &Place) {
+    let output = run_ok(
+        Command::new("python3")
+            .env("PYTHONPATH", project().join("client/python"))
+            .env("HEARTH_DAEMON", hearthd())
+            .args([
+                "-c",
+                "import hearth, sys; h = hearth.connect(sys.argv[1]); print(h.status()['pid']); h.stop()",
+            ])
+            .arg(place.directory()),
+    );
+    assert!(output.trim().parse::<u32>().is_ok(), "{output}");
+}
+
+#[test]
+fn a_socket_can_be_handed_over() {
+    let directory = scratch();
+    let socket = directory.path().join("daemon.sock");
+    let script = "import os, socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\ns.listen(5)\n\
+        os.dup2(s.fileno(), 3)\nos.set_inheritable(3, True)\nos.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))\n\
+        os.execv(sys.argv[2], sys.argv[2:])\n";
+    let mut process = Command::new("python3")
+        .args(["-c", script])
+        .arg(&socket)
+        .arg(hearthd())
+        .arg("--directory")
+        .arg(directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("python starts");
+    assert_eq!(first_line(&mut process), "ready");
+    let daemon = Daemon { place: Place::at(directory.path().to_owned()), process };
+    assert!(daemon.connect(Encoding::Json).call(Ask::Runs {}).is_ok());
+}
+
+#[test]
+fn runs_are_forgotten_in_the_stated_order() {
+    let directory = scratch();
+    // Room for some runs, not for all.
+    let daemon = start(directory.path(), &["--kept-mib", "1"]);
+    let mut hearth = daemon.connect(Encoding::Bincode);
+    let named = RunInput { name: Some("failing".to_owned()), ..input(0) };
+    let first = hearth.run(tcc(), named).expect("a run").run;
+    let used = run(&mut hearth, 1);
+    let mut last = 0;
+    for number in 2..400 {
+        last = run(&mut hearth, number);
+        // What is used stays.
+        let ask = Ask::Spectrum { run: used.into(), level: Level::Files, counts: false };
+        hearth.call(ask).expect("it is kept");
+    }
+    let Ok(Answer::Runs(runs)) = hearth.call(Ask::Runs {}) else { panic!("no list") };
+    let ids: Vec<u64> = runs.iter().map(|run| run.run).collect();
+    assert!(ids.len() < 400 && ids.contains(&first) && ids.contains(&used) && ids.contains(&last), "{ids:?}");
+    assert!(!ids.contains(&(used + 1)), "the longest unused went first: {ids:?}");
+    assert!(runs.iter().map(|run| run.bytes).sum::<u64>() <= 1 << 20);
+    let gone = hearth.call(Ask::Spectrum { run: (used + 1).into(), level: Level::Files, counts: false });
+    assert!(matches!(gone, Err(Error::Failed(failure)) if failure.kind == FailureKind::NoSuchRun));
+    hearth.call(Ask::Forget { runs: Vec::new() }).expect("it forgets");
+    let Ok(Answer::Runs(runs)) = hearth.call(Ask::Runs {}) else { panic!("no list") };
+    assert_eq!(runs.iter().map(|run| run.name.clone()).collect::<Vec<_>>(), [Some("failing".to_owned())]);
+}
+
+#[test]
+fn what_cannot_be_done_is_told() {
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    let mut hearth = daemon.connect(Encoding::Json);
+    let mut failure = |ask: Ask| match hearth.call(ask) {
+        Err(Error::Failed(failure)) => (failure.kind, failure.message),
+        other => panic!("{other:?}"),
+    };
+    let order = |subject: &str| Order { subject: subject.to_owned(), ..tcc() };
+    let run = |order| Ask::Run { order, input: RunInput::default() };
+    let table = [
+        (run(order("nowhere")), FailureKind::Order, "nowhere"),
+        (run(order("/no/such/program")), FailureKind::Order, "no program /no/such/program"),
+        (run(tcc()), FailureKind::Order, "cannot read /tmp/input.c"),
+        (run(Order { warm: Some("x".into()), ..tcc() }), FailureKind::Order, "symbol:NAME"),
+        (run(Order { directory: Some("x".into()), ..tcc() }), FailureKind::Order, "absolute"),
+        (Ask::Name { run: 7.into(), name: "x".into() }, FailureKind::NoSuchRun, "no run 7"),
+        (
+            Ask::Rank {
+                failing: Vec::new(),
+                passing: Vec::new(),
+                formula: Formula::Ochiai,
+                aggregation: Aggregation::Mean,
+                level: Level::Files,
+                limit: 0,
+            },
+            FailureKind::NoSuchRun,
+            "needs a failing run",
+        ),
+    ];
+    for (ask, kind, part) in table {
+        let (found, message) = failure(ask);
+        assert_eq!(found, kind, "{message}");
+        assert!(message.contains(part), "`{message}` should say `{part}`");
+    }
+}
+
+#[test]
+fn the_commands_show_what_differs() {
+    let directory = scratch();
+    let one = directory.path().join("one.c");
+    let other = directory.path().join("other.c");
+    fs::write(&one, program(0)).expect("written");
+    fs::write(&other, program(2)).expect("written");
+    let hearth = |arguments: &[&str]| {
+        run_ok(
+            Command::new(crate::hearth())
+                .env("HEARTH_RUNTIME_DIR", directory.path().join("run"))
+                .current_dir(directory.path())
+                .args(arguments),
+        )
+    };
+    let options = ["--subject", "tcc", "--", "-c", "{}", "-o", "out.o"];
+    let command = |head: &[&'static str]| [head, &options].concat();
+    let text = hearth(&command(&["diff", "one.c", "other.c"]));
+    assert!(text.contains("- one.c: exited with code 0") && text.contains("lines by file:"), "{text}");
+    assert!(text.contains("+ ") && text.contains("tccgen.c"), "{text}");
+    let text = hearth(&command(&["diff", "one.c", "other.c", "--source", "tccgen.c", "--color", "always"]));
+    assert!(text.contains("case TOK_SWITCH") || text.contains("switch"), "{text}");
+    assert!(text.contains("\u{1b}[32m"), "{text}");
+    let same = hearth(&command(&["diff", "one.c", "one.c"]));
+    assert!(same.contains("the same functions ran") && same.contains("the same lines ran"), "{same}");
+    let json = hearth(&command(&["cover", "one.c", "--format", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let count: usize = json["lines"]
+        .as_array()
+        .expect("files")
+        .iter()
+        .map(|file| file["lines"].as_array().map_or(0, Vec::len))
+        .sum();
+    assert_eq!(json["run"]["lines_executed"], count);
+    let info = hearth(&command(&["cover", "one.c", "--format", "lcov"]));
+    assert_eq!(info.lines().filter(|line| line.starts_with("DA:")).count(), count);
+    let xml = hearth(&command(&["cover", "one.c", "--format", "cobertura"]));
+    roxmltree::Document::parse_with_options(
+        &xml,
+        roxmltree::ParsingOptions { allow_dtd: true, ..roxmltree::ParsingOptions::default() },
+    )
+    .expect("XML");
+    let status: serde_json::Value = serde_json::from_str(&hearth(&["status", "--json"])).expect("JSON");
+    assert_eq!(status["format"], 1);
+    assert_eq!(status["zygotes"].as_array().map(Vec::len), Some(1), "one zygote served all: {status}");
+    assert!(hearth(&["top", "--count", "2", "--interval", "10"]).contains("warm zygotes"));
+    assert!(hearth(&["stop"]).contains("stopped"));
+    assert!(hearth(&["status"]).contains("no daemon is running"));
+    assert!(hearth(&["completions", "bash"]).contains("hearth"));
+    hearth(&["man", "."]);
+    assert!(directory.path().join("hearth-diff.1").exists());
+}

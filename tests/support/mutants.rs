@@ -1,0 +1,35 @@
+//! Small C programs that differ a little, as the mutants of a localization do.
+
+/// A program of the size of a bug report.
+pub const SEED_PROGRAM: &str = "struct S { int x : 5; unsigned y : 11; } s;\n\
+    static unsigned long t[16];\n\
+    int g(struct S *p, int n) {\n  int sum = 0;\n  while (n-- > 0) {\n    p->x += n;\n    sum += p->x * p->y;\n    \
+    if (sum & 1)\n      continue;\n    p->y ^= sum;\n    t[n & 15] = sum + 7;\n  }\n  return sum;\n}\n\
+    int main(void) {\n  return g(&s, 9) == 3;\n}\n";
+
+/// The characters that are replaced, each by another of its kind.
+const KINDS: [&[u8]; 2] = [b"+*&^|", b"123456789"];
+
+/// A mutant: one operator or digit of the seed program is another one. Number 0 is the program itself.
+pub fn mutant(number: usize) -> String {
+    let mut text = SEED_PROGRAM.as_bytes().to_vec();
+    let places: Vec<(usize, &[u8], usize)> = (0..text.len())
+        .filter_map(|at| {
+            // Words like `->`, `+=` and `&s` stay whole.
+            let is_alone =
+                text.get(at + 1).is_some_and(|next| next.is_ascii_whitespace() || b";])".contains(next))
+                    && at.checked_sub(1).is_some_and(|before| text[before] == b' ');
+            let kind = KINDS.iter().find(|kind| kind.contains(&text[at]) && is_alone)?;
+            let place = kind.iter().position(|&byte| byte == text[at])?;
+            Some((at, *kind, place))
+        })
+        .collect();
+    let mut left = number;
+    // The number in a mixed system: one place after the other has its own choices.
+    for (at, kind, place) in places {
+        let choice = left % kind.len();
+        left /= kind.len();
+        text[at] = kind[(place + choice) % kind.len()];
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,274 @@
+//! The check `service`: many clients for long, daemons killed under load, and frames of any bytes.
+
+use crate::daemon::{Daemon, descendants, is_alive};
+use crate::mutants::mutant;
+use anyhow::{Context, bail, ensure};
+use fastrand::Rng;
+use hearth_client::address::Place;
+use hearth_client::protocol::{
+    Aggregation, Encoding, Formula, Level, Limits, Measure, Order, Outcome, Reply, Request, RunInput, RunRef,
+    Status, decode, encode,
+};
+use hearth_client::{Answer, Ask, Connection};
+use peak_alloc::PeakAlloc;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Programs that are run.
+const PROGRAMS: usize = 24;
+/// Memory that a frame of random bytes may take, in bytes.
+const FRAME_BYTES: usize = 1 << 20;
+/// Of this many frames one goes through the socket of a daemon.
+const SENT: u64 = 1000;
+
+/// How much is done.
+#[derive(Debug)]
+pub struct Plan {
+    /// The subject.
+    pub subject: String,
+    /// Clients at a time.
+    pub clients: usize,
+    /// For how long.
+    pub time: Duration,
+    /// How often the daemon is killed.
+    pub kills: u32,
+    /// Frames of random bytes.
+    pub frames: u64,
+    /// Where random choices begin.
+    pub seed: u64,
+}
+
+fn order(subject: &str) -> Order {
+    let options: &[&str] = if subject.starts_with("tcc") { &["-c"] } else { &["-quiet", "-O1"] };
+    let arguments = options.iter().chain(&["{}", "-o", "output"]).map(|&word| word.to_owned()).collect();
+    let limits = Limits { wall_ms: Some(60_000), ..Limits::default() };
+    Order { subject: subject.to_owned(), arguments, limits, ..Order::default() }
+}
+
+fn input(number: usize) -> RunInput {
+    RunInput { input: Some(mutant(number).as_str().into()), ..RunInput::default() }
+}
+
+/// Runs the check.
+pub fn run(hearth: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()> {
+    let hearthd = hearth.with_file_name("hearthd");
+    many_clients(&hearthd, plan)?;
+    kills(&hearthd, plan)?;
+    frames(&hearthd, plan, memory)
+}
+
+/// What a request must be answered with.
+enum Expected {
+    Answer(Box<Ask>, Answer),
+    Run(usize, Outcome, u64),
+}
+
+fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let daemon = Daemon::start(hearthd, scratch.path(), &["--kept-mib", "200"]);
+    let mut client = daemon.connect(Encoding::Bincode);
+    let mut expected = Vec::new();
+    let mut runs: Vec<RunRef> = Vec::new();
+    for number in 0..PROGRAMS {
+        let name = format!("run {number}");
+        let given = RunInput { name: Some(name.clone()), ..input(number) };
+        let run = client.run(order(&plan.subject), given)?;
+        ensure!(run.no_coverage.is_none(), "no coverage: {:?}", run.no_coverage);
+        expected.push(Expected::Run(number, run.outcome, run.lines_executed));
+        runs.push(RunRef::Name(name));
+    }
+    for ask in questions(&runs) {
+        let answer = client.call(ask.clone())?;
+        expected.push(Expected::Answer(Box::new(ask), answer));
+    }
+    println!("{} clients for {} s on {}", plan.clients, plan.time.as_secs(), plan.subject);
+    let started = Instant::now();
+    let until = started + plan.time;
+    let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
+    let work = |client: usize| -> anyhow::Result<Vec<Duration>> {
+        let mut random = Rng::with_seed(plan.seed + client as u64);
+        let encoding = if client.is_multiple_of(2) { Encoding::Bincode } else { Encoding::Json };
+        let mut connection = daemon.connect(encoding);
+        let mut small = Vec::new();
+        while Instant::now() < until {
+            // One client in eight runs, the others ask.
+            let range = if client.is_multiple_of(8) { 0..PROGRAMS } else { PROGRAMS..expected.len() };
+            let begun = Instant::now();
+            asked.fetch_add(1, Ordering::Relaxed);
+            match &expected[random.usize(range)] {
+                Expected::Answer(ask, answer) => {
+                    let found = connection.call(Ask::clone(ask))?;
+                    ensure!(found == *answer, "{ask:?} was answered differently");
+                    small.push(begun.elapsed());
+                    std::thread::sleep(Duration::from_millis(random.u64(0..20)));
+                }
+                Expected::Run(number, outcome, lines) => {
+                    let run = connection.run(order(&plan.subject), input(*number))?;
+                    ensure!(
+                        run.outcome == *outcome && run.lines_executed == *lines,
+                        "run {number} is another"
+                    );
+                }
+            }
+            answered.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(small)
+    };
+    let mut sizes = Vec::new();
+    let small = std::thread::scope(|scope| -> anyhow::Result<Vec<Duration>> {
+        let threads: Vec<_> = (0..plan.clients).map(|client| scope.spawn(move || work(client))).collect();
+        while Instant::now() < until {
+            std::thread::sleep(plan.time / 20);
+            sizes.push(status(&mut client)?.memory_bytes >> 20);
+        }
+        let mut small = Vec::new();
+        for thread in threads {
+            small.extend(thread.join().map_err(|_| anyhow::anyhow!("a client panicked"))??);
+        }
+        Ok(small)
+    })?;
+    let mut small = small;
+    small.sort();
+    let at = |percent: usize| small[(small.len() - 1) * percent / 100].as_secs_f64() * 1000.0;
+    println!(
+        "{} requests asked, {} answered as before; small ones p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, longest {:.2} ms",
+        asked.load(Ordering::Relaxed),
+        answered.load(Ordering::Relaxed),
+        at(50),
+        at(90),
+        at(99),
+        at(100)
+    );
+    println!("the daemon's memory in MiB: {sizes:?}");
+    let last = status(&mut client)?;
+    ensure!(last.running == 0 && last.queued == 0, "{} runs are left", last.running + last.queued);
+    Ok(())
+}
+
+fn status(client: &mut Connection) -> anyhow::Result<Status> {
+    match client.call(Ask::Status {})? {
+        Answer::Status(status) => Ok(*status),
+        other => bail!("no status but {other:?}"),
+    }
+}
+
+/// Small questions about runs.
+fn questions(runs: &[RunRef]) -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for pair in runs.windows(2) {
+        let (run, against) = (pair[0].clone(), pair[1].clone());
+        for level in [Level::Lines, Level::Files] {
+            asks.push(Ask::Delta { run: run.clone(), against: against.clone(), level, counts: false });
+        }
+        asks.push(Ask::Distance { run: run.clone(), against, measure: Measure::JaccardLines });
+        asks.push(Ask::Quality { failing: run, passing: runs[..4].to_vec(), alpha: 0.5 });
+    }
+    asks.push(Ask::Rank {
+        failing: runs[..1].to_vec(),
+        passing: runs[1..].to_vec(),
+        formula: Formula::Ochiai,
+        aggregation: Aggregation::Mean,
+        level: Level::Files,
+        limit: 20,
+    });
+    asks
+}
+
+/// Kills the daemon under load, and looks what is left and how long the next one takes.
+fn kills(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let mut slowest = Duration::ZERO;
+    println!("killing {} daemons under load", plan.kills);
+    for round in 0..plan.kills {
+        let mut daemon = Daemon::start(hearthd, scratch.path(), &[]);
+        let clients: Vec<_> = (0..4_usize)
+            .map(|number| {
+                let mut connection = daemon.connect(Encoding::Bincode);
+                let subject = plan.subject.clone();
+                std::thread::spawn(move || while connection.run(order(&subject), input(number)).is_ok() {})
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(400 + u64::from(round) * 7));
+        let family = descendants(daemon.process.id());
+        ensure!(family.len() >= 3, "round {round}: no run was under way");
+        daemon.process.kill()?;
+        daemon.process.wait()?;
+        let killed = Instant::now();
+        let next = Daemon::start(hearthd, scratch.path(), &[]);
+        status(&mut next.connect(Encoding::Json)).context("of the next daemon")?;
+        slowest = slowest.max(killed.elapsed());
+        clients.into_iter().for_each(|client| drop(client.join()));
+        std::thread::sleep(Duration::from_secs(1).saturating_sub(killed.elapsed()));
+        let left = family.iter().filter(|&&pid| is_alive(pid)).count();
+        ensure!(left == 0, "round {round}: {left} orphans after a second");
+    }
+    println!(
+        "no orphan after 1 s; the next daemon answered after {:.0} ms at the most",
+        slowest.as_secs_f64() * 1e3
+    );
+    Ok(())
+}
+
+/// Frames of random and of damaged bytes: no panic, no memory, and a daemon that goes on.
+fn frames(hearthd: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let daemon = Daemon::start(hearthd, scratch.path(), &[]);
+    let mut client = daemon.connect(Encoding::Json);
+    let before = status(&mut client)?.memory_bytes;
+    println!("{} random frames from seed {}", plan.frames, plan.seed);
+    let seeds: Vec<(Encoding, Vec<u8>)> = questions(&(0..6).map(RunRef::Id).collect::<Vec<_>>())
+        .into_iter()
+        .chain([Ask::Run { order: order("tcc"), input: input(1) }, Ask::Runs {}])
+        .flat_map(|ask| [Encoding::Json, Encoding::Bincode].map(|encoding| (encoding, ask.clone())))
+        .map(|(encoding, ask)| Ok((encoding, encode(encoding, &Request { id: 1, ask })?)))
+        .collect::<anyhow::Result<_>>()?;
+    let mut random = Rng::with_seed(plan.seed);
+    let mut read = 0_u64;
+    for number in 0..plan.frames {
+        let (encoding, seed) = &seeds[random.usize(..seeds.len())];
+        let mut bytes = seed.clone();
+        match random.u8(..4) {
+            0 => bytes.truncate(random.usize(..bytes.len())),
+            1 => bytes = (0..random.usize(..64)).map(|_| random.u8(..)).collect(),
+            _ => (0..random.usize(1..6)).for_each(|_| {
+                let at = random.usize(..bytes.len());
+                bytes[at] = random.u8(..);
+            }),
+        }
+        memory.reset_peak_usage();
+        let usage = memory.peak_usage();
+        let decoded = catch_unwind(|| {
+            let reply = decode::<Reply>(*encoding, &bytes).is_ok();
+            decode::<Request>(*encoding, &bytes).is_ok() || reply
+        });
+        let Ok(decoded) = decoded else { bail!("panic on {bytes:?}") };
+        let taken = memory.peak_usage().saturating_sub(usage);
+        ensure!(taken < FRAME_BYTES, "{taken} bytes of memory for {bytes:?}");
+        read += u64::from(decoded);
+        if number.is_multiple_of(SENT) {
+            send(&daemon.place, *encoding, &bytes)?;
+        }
+    }
+    let after = status(&mut client)?.memory_bytes;
+    println!(
+        "{read} were messages; one in {SENT} was sent to a daemon, which had {} MiB before and {} MiB after",
+        before >> 20,
+        after >> 20
+    );
+    Ok(())
+}
+
+/// Sends bytes in a frame, and sometimes not all of them, to a daemon.
+fn send(place: &Place, encoding: Encoding, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stream = UnixStream::connect(place.socket()).context("the daemon is gone")?;
+    let hello = encode(Encoding::Json, &hearth_client::protocol::Hello::new(encoding))?;
+    for part in [&hello[..], bytes] {
+        // A daemon that has dropped the client takes no more.
+        let _ = stream.write_all(&(part.len() as u32).to_le_bytes()).and_then(|()| stream.write_all(part));
+    }
+    Ok(())
+}
