@@ -76,7 +76,7 @@ impl Counting {
     pub fn for_each(&self, mut visit: impl FnMut(&Array, &[i64])) {
         for region in &self.regions {
             for array in &self.map.arrays[region.arrays.clone()] {
-                visit(array, &region.warm[region.place(array)]);
+                visit(array, &region.warm[place(region.first_page, array)]);
             }
         }
     }
@@ -107,7 +107,7 @@ impl Counting {
         for region in &self.regions {
             for array in &self.map.arrays[region.arrays.clone()] {
                 values[array.first as usize..][..array.count as usize]
-                    .copy_from_slice(&region.last[region.place(array)]);
+                    .copy_from_slice(&region.last[place(region.first_page, array)]);
             }
         }
         values
@@ -115,12 +115,6 @@ impl Counting {
 }
 
 impl Region {
-    /// Where an array's values are in the region's memory.
-    fn place(&self, array: &Array) -> std::ops::Range<usize> {
-        let first = ((array.address - self.first_page * PAGE_BYTES) / COUNTER_BYTES) as usize;
-        first..first + array.count as usize
-    }
-
     /// Visits what differs, and says how many pages the run has written. `now` is workspace.
     fn harvest(
         &mut self,
@@ -133,22 +127,34 @@ impl Region {
         let now = &mut now[..self.warm.len()];
         memory.read_pages(self.first_page, &own, bytemuck::cast_slice_mut(now))?;
         let values_of = |page: usize| page * VALUES_PER_PAGE..(page + 1) * VALUES_PER_PAGE;
-        // An array can reach into pages that were not written: there the run has what the warm point has.
-        for page in (0..self.page_count).filter(|&page| !own[page]) {
-            now[values_of(page)].copy_from_slice(&self.warm[values_of(page)]);
-        }
+        // Where a run has not written it has what the warm point has; that is needed of few pages.
+        let mut is_there = own.clone();
+        let warm = &self.warm;
+        let mut have = |page: usize, now: &mut [i64]| {
+            if !std::mem::replace(&mut is_there[page], true) {
+                now[values_of(page)].copy_from_slice(&warm[values_of(page)]);
+            }
+        };
         let mut next = 0;
         for page in 0..self.page_count {
             let was_written = std::mem::replace(&mut self.was_written[page], own[page]);
+            if !own[page] && !was_written {
+                continue;
+            }
+            have(page, now);
             // Many pages are as they were in the last run, though both have written them.
-            if !(own[page] || was_written) || now[values_of(page)] == self.last[values_of(page)] {
+            if now[values_of(page)] == self.last[values_of(page)] {
                 continue;
             }
             // An array that began on a page before has been seen if that was looked at, too.
             let range = next.max(self.reaching[page])..self.beginning[page + 1];
             next = range.end;
             for array in &arrays[range.start as usize..range.end as usize] {
-                let place = self.place(array);
+                let place = place(self.first_page, array);
+                if place.start < values_of(page).start || place.end > values_of(page).end {
+                    let pages = place.start / VALUES_PER_PAGE..place.end.div_ceil(VALUES_PER_PAGE);
+                    pages.for_each(|page| have(page, now));
+                }
                 let new = &now[place.clone()];
                 let old = &mut self.last[place];
                 if new != old {
@@ -171,6 +177,12 @@ impl Region {
             self.beginning.push((first + begun) as u32);
         }
     }
+}
+
+/// Where an array's values are in the memory of a region that begins at a page.
+fn place(first_page: u64, array: &Array) -> std::ops::Range<usize> {
+    let first = ((array.address - first_page * PAGE_BYTES) / COUNTER_BYTES) as usize;
+    first..first + array.count as usize
 }
 
 fn regions(arrays: &[Array]) -> Vec<Region> {
