@@ -49,7 +49,7 @@ fn input(number: usize) -> RunInput {
 
 fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<SubjectResult> {
     let scratch = tempfile::tempdir()?;
-    let daemon = Daemon::start(&hearth.with_file_name("hearthd"), scratch.path(), &[]);
+    let daemon = Daemon::start(&hearth.with_file_name("hearthd"), &scratch.path().join("run"), &[]);
     let mut client = daemon.connect(Encoding::Bincode);
     let failing = client.run(order(subject), input(0))?.run;
     eprintln!("{subject}: {PASSING} runs to keep");

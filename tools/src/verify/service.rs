@@ -69,7 +69,7 @@ enum Expected {
 
 fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
-    let daemon = Daemon::start(hearthd, scratch.path(), &["--kept-mib", "200"]);
+    let daemon = Daemon::start(hearthd, &scratch.path().join("run"), &["--kept-mib", "200"]);
     let mut client = daemon.connect(Encoding::Bincode);
     let mut expected = Vec::new();
     let mut runs: Vec<RunRef> = Vec::new();
@@ -184,7 +184,7 @@ fn kills(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
     let mut slowest = Duration::ZERO;
     println!("killing {} daemons under load", plan.kills);
     for round in 0..plan.kills {
-        let mut daemon = Daemon::start(hearthd, scratch.path(), &[]);
+        let mut daemon = Daemon::start(hearthd, &scratch.path().join("run"), &[]);
         let clients: Vec<_> = (0..4_usize)
             .map(|number| {
                 let mut connection = daemon.connect(Encoding::Bincode);
@@ -198,7 +198,7 @@ fn kills(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
         daemon.process.kill()?;
         daemon.process.wait()?;
         let killed = Instant::now();
-        let next = Daemon::start(hearthd, scratch.path(), &[]);
+        let next = Daemon::start(hearthd, &scratch.path().join("run"), &[]);
         status(&mut next.connect(Encoding::Json)).context("of the next daemon")?;
         slowest = slowest.max(killed.elapsed());
         clients.into_iter().for_each(|client| drop(client.join()));
@@ -216,7 +216,7 @@ fn kills(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
 /// Frames of random and of damaged bytes: no panic, no memory, and a daemon that goes on.
 fn frames(hearthd: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
-    let daemon = Daemon::start(hearthd, scratch.path(), &[]);
+    let daemon = Daemon::start(hearthd, &scratch.path().join("run"), &[]);
     let mut client = daemon.connect(Encoding::Json);
     let before = status(&mut client)?.memory_bytes;
     println!("{} random frames from seed {}", plan.frames, plan.seed);
