@@ -4,11 +4,11 @@ use crate::error::{Error, Result};
 use crate::places::Places;
 use hearth_coverage::ObjectMap;
 use hearth_coverage::atlas::Atlas;
-use hearth_coverage::spectrum::Place;
+use hearth_coverage::spectrum::{KnownBlocks, Place};
 use hearth_subject::Subject;
 use hearth_subject::atlas::AtlasFile;
 use self_cell::self_cell;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// An object's map and the line id of each of its slots.
 type CheckedMap<'a> = std::result::Result<(ObjectMap<'a>, &'a [u32]), hearth_coverage::Error>;
@@ -33,6 +33,8 @@ self_cell!(
 pub struct SubjectMap {
     opened: Opened,
     places: OnceLock<std::result::Result<Places, String>>,
+    /// Shared by all zygotes of the subject.
+    known: Mutex<KnownBlocks>,
 }
 
 impl SubjectMap {
@@ -49,12 +51,21 @@ impl SubjectMap {
             let first_functions = (0..atlas.object_count()).map(first).collect();
             Ok::<_, hearth_coverage::Error>(Tables { atlas, first_functions, maps })
         })?;
-        Ok(Self { opened, places: OnceLock::new() })
+        let known = opened.with_dependent(|_, tables| {
+            KnownBlocks::new(tables.atlas.lines().len(), tables.atlas.function_count() as usize)
+        });
+        Ok(Self { opened, places: OnceLock::new(), known: Mutex::new(known) })
     }
 
     /// Calls a function with the atlas.
     pub fn with_atlas<T>(&self, body: impl FnOnce(&Atlas<'_>) -> T) -> T {
         self.opened.with_dependent(|_, tables| body(&tables.atlas))
+    }
+
+    /// What spectra of the subject had lately.
+    pub fn known_blocks(&self) -> MutexGuard<'_, KnownBlocks> {
+        // Every entry is right at any time, so a thread that died with the lock did no harm.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where its lines and functions are, found when first asked for.

@@ -72,7 +72,7 @@ impl Worker {
         if let Some(counting) = zygote.counting() {
             coverage.add_all(counting)?;
         }
-        coverage.baseline = coverage.adder.spectrum();
+        coverage.baseline = coverage.spectrum();
         let mut missing = zygote.missing().to_vec();
         let without_notes = zygote.counting().map_or(&[][..], |counting| &counting.map.without_notes);
         missing.extend(without_notes.iter().map(|data| {
@@ -115,7 +115,7 @@ impl Worker {
         }
         let mut run = ran?;
         let spectrum = match (&run.harvest, problem) {
-            (Ok(_), None) => Ok(coverage.adder.spectrum()),
+            (Ok(_), None) => Ok(coverage.spectrum()),
             (Ok(_), Some(problem)) => Err(problem.to_string()),
             (Err(reason), _) => Err(reason.clone()),
         };
@@ -127,6 +127,11 @@ impl Worker {
 }
 
 impl Coverage {
+    /// The counts as they are now.
+    fn spectrum(&mut self) -> Spectrum {
+        self.adder.spectrum(&mut self.map.known_blocks())
+    }
+
     fn change(&mut self, array: &Array, old: &[i64], new: &[i64]) {
         let Self { map, adder, .. } = self;
         if adder.change_again(array.function_id, old, new) {

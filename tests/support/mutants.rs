@@ -10,7 +10,7 @@ pub const SEED_PROGRAM: &str = "struct S { int x : 5; unsigned y : 11; } s;\n\
 /// The characters that are replaced, each by another of its kind.
 const KINDS: [&[u8]; 2] = [b"+*&^|", b"123456789"];
 
-/// A mutant: one operator or digit of the seed program is another one. Number 0 is the program itself.
+/// A mutant: one or two operators or digits of the seed program are others. Number 0 is the program itself.
 pub fn mutant(number: usize) -> String {
     let mut text = SEED_PROGRAM.as_bytes().to_vec();
     let places: Vec<(usize, &[u8], usize)> = (0..text.len())
@@ -24,12 +24,19 @@ pub fn mutant(number: usize) -> String {
             Some((at, *kind, place))
         })
         .collect();
-    let mut left = number;
-    // The number in a mixed system: one place after the other has its own choices.
-    for (at, kind, place) in places {
-        let choice = left % kind.len();
-        left /= kind.len();
-        text[at] = kind[(place + choice) % kind.len()];
+    // Each place with each choice but its own, and then pairs of them.
+    let single: Vec<(usize, u8)> = places
+        .iter()
+        .flat_map(|&(at, kind, place)| {
+            (1..kind.len()).map(move |step| (at, kind[(place + step) % kind.len()]))
+        })
+        .collect();
+    let Some(number) = number.checked_sub(1) else { return SEED_PROGRAM.to_owned() };
+    let mut change = |(at, byte): (usize, u8)| text[at] = byte;
+    change(single[number % single.len()]);
+    if let Some(pair) = (number / single.len()).checked_sub(1) {
+        // The second one is elsewhere, a prime number of steps further each time.
+        change(single[(number + 17 * (pair + 1)) % single.len()]);
     }
     String::from_utf8_lossy(&text).into_owned()
 }

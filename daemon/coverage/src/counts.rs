@@ -9,63 +9,50 @@ use std::sync::Arc;
 /// Counts in a block.
 pub const BLOCK: usize = 64;
 /// Blocks in a group. A changed block costs its group's list of blocks, an unchanged group a pointer.
-const GROUP: usize = 8;
+const GROUP: usize = 4;
 
 /// Counts by id. A copy shares everything.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     groups: Vec<Arc<Group>>,
     length: usize,
+    /// How many counts are not zero.
+    executed: usize,
 }
 
 #[derive(Debug, Clone)]
 struct Group {
+    /// One bit for each count of each block that is not zero.
+    bits: [u64; GROUP],
     /// `None` where all counts are zero.
     blocks: [Option<Block>; GROUP],
-    /// How many counts are not zero.
-    executed: u32,
 }
 
-/// Counts next to each other, in as few bytes as the largest needs: first a bit for each that is not zero, then
-/// the counts, each in 1, 2, 4 or 8 bytes.
+/// Counts next to each other, each in 1, 2, 4 or 8 bytes, as few as the largest needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block(Arc<[u8]>);
 
-/// Where the counts begin.
-const HEAD: usize = 8;
-
 impl Block {
-    /// A block of these counts; `None` if all are zero.
-    fn new(values: &[i64; BLOCK]) -> Option<Self> {
-        let mut bits = 0_u64;
-        let mut all = 0;
-        for (index, &value) in values.iter().enumerate() {
-            bits |= u64::from(value != 0) << index;
-            all |= value.cast_unsigned();
-        }
+    /// A block of these counts, not all of them zero; the same as one of `known` if that has them.
+    fn new(values: &[i64; BLOCK], known: &mut Known) -> Self {
+        let all = values.iter().fold(0, |all, &value| all | value.cast_unsigned());
         let width = match all {
-            0 => return None,
-            1..=0xff => 1,
+            0..=0xff => 1,
             0x100..=0xffff => 2,
             0x1_0000..=0xffff_ffff => 4,
             _ => 8,
         };
-        let mut bytes = [0; HEAD + 8 * BLOCK];
-        bytes[..HEAD].copy_from_slice(&bits.to_le_bytes());
-        for (place, value) in bytes[HEAD..].chunks_exact_mut(width).zip(values) {
+        let mut bytes = [0; 8 * BLOCK];
+        for (place, value) in bytes.chunks_exact_mut(width).zip(values) {
             place.copy_from_slice(&value.to_le_bytes()[..width]);
         }
-        Some(Self(bytes[..HEAD + width * BLOCK].into()))
-    }
-
-    fn bits(&self) -> u64 {
-        self.0.first_chunk().map_or(0, |&bits| u64::from_le_bytes(bits))
+        known.block(&bytes[..width * BLOCK])
     }
 
     /// All counts.
     fn values(&self) -> [i64; BLOCK] {
         let mut values = [0; BLOCK];
-        let bytes = &self.0[HEAD..];
+        let bytes = &self.0[..];
         match bytes.len() / BLOCK {
             1 => values.iter_mut().zip(bytes).for_each(|(value, &byte)| *value = i64::from(byte)),
             2 => widen(&mut values, bytes, |word| i64::from(u16::from_le_bytes(word))),
@@ -76,22 +63,53 @@ impl Block {
     }
 
     fn value(&self, index: usize) -> i64 {
-        let values = &self.0[HEAD..];
+        let values = &self.0;
         let width = values.len() / BLOCK;
         let mut bytes = [0; 8];
         bytes[..width].copy_from_slice(&values[index * width..][..width]);
         i64::from_le_bytes(bytes)
     }
 
-    /// What it takes, in bytes, the counts of references included, if one group has it alone.
+    /// What it takes, in bytes, the counts of references included, if one group has it alone. The list of known
+    /// blocks may have it besides.
     fn own_bytes(&self) -> usize {
-        if Arc::strong_count(&self.0) == 1 { size_of::<[usize; 2]>() + self.0.len() } else { 0 }
+        if Arc::strong_count(&self.0) <= 2 { size_of::<[usize; 2]>() + self.0.len() } else { 0 }
     }
 }
 
 fn widen<const WIDTH: usize>(values: &mut [i64; BLOCK], bytes: &[u8], widened: impl Fn([u8; WIDTH]) -> i64) {
     for (value, &word) in values.iter_mut().zip(bytes.as_chunks().0) {
         *value = widened(word);
+    }
+}
+
+/// Blocks that some table had lately, by their place: runs come back to the same counts, on this zygote or another.
+#[derive(Debug)]
+pub struct Known {
+    /// For each block the last ones, and which of them is replaced next.
+    blocks: Vec<([Option<Block>; KNOWN], u8)>,
+    place: usize,
+}
+
+/// Blocks that are known of each place.
+const KNOWN: usize = 6;
+
+impl Known {
+    /// None yet, for so many ids.
+    #[must_use]
+    pub fn new(length: usize) -> Self {
+        Self { blocks: vec![([const { None }; KNOWN], 0); length.div_ceil(BLOCK)], place: 0 }
+    }
+
+    fn block(&mut self, bytes: &[u8]) -> Block {
+        let (blocks, next) = &mut self.blocks[self.place];
+        if let Some(known) = blocks.iter().flatten().find(|block| *block.0 == *bytes) {
+            return known.clone();
+        }
+        let block = Block(bytes.into());
+        blocks[usize::from(*next)] = Some(block.clone());
+        *next = (*next + 1) % KNOWN as u8;
+        block
     }
 }
 
@@ -107,6 +125,7 @@ fn is_same(one: Option<&Block>, other: Option<&Block>) -> bool {
 /// A block of two tables in which they may differ.
 struct Pair<'a> {
     first_id: u32,
+    bits: [u64; 2],
     blocks: [Option<&'a Block>; 2],
 }
 
@@ -114,8 +133,8 @@ impl Counts {
     /// Zeros.
     #[must_use]
     pub fn zeros(length: usize) -> Self {
-        let group = Arc::new(Group { blocks: [const { None }; GROUP], executed: 0 });
-        Self { groups: vec![group; length.div_ceil(BLOCK * GROUP)], length }
+        let group = Arc::new(Group { bits: [0; GROUP], blocks: [const { None }; GROUP] });
+        Self { groups: vec![group; length.div_ceil(BLOCK * GROUP)], length, executed: 0 }
     }
 
     /// How many ids there are.
@@ -140,36 +159,25 @@ impl Counts {
     /// How many counts are not zero.
     #[must_use]
     pub fn executed(&self) -> usize {
-        self.groups.iter().map(|group| group.executed as usize).sum()
-    }
-
-    /// How many blocks there are.
-    #[must_use]
-    pub fn block_count(&self) -> usize {
-        self.length.div_ceil(BLOCK)
-    }
-
-    /// One bit for each count of a block that is not zero.
-    #[must_use]
-    pub fn bits(&self, block: usize) -> u64 {
-        self.block(block).map_or(0, |block| block.bits())
+        self.executed
     }
 
     /// Replaces a block's counts.
-    pub fn set_block(&mut self, block: usize, values: &[i64; BLOCK]) {
+    pub fn set_block(&mut self, block: usize, values: &[i64; BLOCK], known: &mut Known) {
         let group = Arc::make_mut(&mut self.groups[block / GROUP]);
-        let place = &mut group.blocks[block % GROUP];
-        let new = Block::new(values);
-        let count = |block: Option<&Block>| block.map_or(0, |block| block.bits().count_ones());
-        group.executed = group.executed + count(new.as_ref()) - count(place.as_ref());
-        *place = new;
+        let bits = (0..BLOCK).fold(0, |bits, index| bits | (u64::from(values[index] != 0) << index));
+        known.place = block;
+        group.blocks[block % GROUP] = (bits != 0).then(|| Block::new(values, known));
+        let before = std::mem::replace(&mut group.bits[block % GROUP], bits);
+        self.executed = self.executed + bits.count_ones() as usize - before.count_ones() as usize;
     }
 
     /// The ids whose counts are not zero, and the counts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, i64)> {
-        let blocks = self.groups.iter().flat_map(|group| &group.blocks).enumerate();
-        blocks.filter_map(|(number, block)| Some((number, block.as_ref()?))).flat_map(|(number, block)| {
-            set_bits(block.bits()).map(move |index| ((number * BLOCK + index) as u32, block.value(index)))
+        let blocks = self.groups.iter().flat_map(|group| group.blocks.iter().zip(group.bits)).enumerate();
+        let blocks = blocks.filter_map(|(number, (block, bits))| Some((number, block.as_ref()?, bits)));
+        blocks.flat_map(|(number, block, bits)| {
+            set_bits(bits).map(move |index| ((number * BLOCK + index) as u32, block.value(index)))
         })
     }
 
@@ -186,7 +194,7 @@ impl Counts {
     /// The ids that ran in one and not in the other, and whether it is this one, in order.
     pub fn exclusive<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, bool)> + 'a {
         self.pairs(other).flat_map(|pair| {
-            let [one, other] = pair.blocks.map(|block| block.map_or(0, Block::bits));
+            let [one, other] = pair.bits;
             set_bits(one ^ other).map(move |index| (pair.first_id + index as u32, one >> index & 1 == 1))
         })
     }
@@ -196,7 +204,7 @@ impl Counts {
     pub fn overlap(&self, other: &Self) -> (usize, usize) {
         let (mut only_self, mut only_other) = (0, 0);
         for pair in self.pairs(other) {
-            let [one, other] = pair.blocks.map(|block| block.map_or(0, |block| block.bits()));
+            let [one, other] = pair.bits;
             only_self += (one & !other).count_ones() as usize;
             only_other += (other & !one).count_ones() as usize;
         }
@@ -204,30 +212,41 @@ impl Counts {
         (both, both + only_self + only_other)
     }
 
-    /// Calls a function with each block that is wanted and in how many of some tables each of its counts is not
-    /// zero. Blocks that tables share are looked at once.
-    pub fn tally(
-        tables: &[&Self],
-        wanted: impl Fn(usize) -> bool,
-        mut visit: impl FnMut(usize, &[u32; BLOCK]),
-    ) {
-        let block_count = tables.iter().map(|table| table.block_count()).max().unwrap_or(0);
-        for block in (0..block_count).filter(|&block| wanted(block)) {
-            let mut sums = [0; BLOCK];
-            let mut add = |block: Option<&Block>, times: u32| {
-                set_bits(block.map_or(0, Block::bits)).for_each(|index| sums[index] += times);
-            };
-            let (mut current, mut times) = (None, 0);
-            for table in tables {
-                let next = table.block(block);
-                if !is_same(current, next) {
-                    add(current, std::mem::take(&mut times));
-                    current = next;
-                }
-                times += 1;
+    /// Calls a function with the number of each block that some of `wanted` have run, and in how many of some
+    /// tables each of its counts is not zero.
+    pub fn tally(tables: &[&Self], wanted: &[&Self], mut visit: impl FnMut(usize, &[u32; BLOCK])) {
+        let group_count = wanted.iter().map(|table| table.groups.len()).max().unwrap_or(0);
+        for number in 0..group_count {
+            let mut needed = [0; GROUP];
+            for group in wanted.iter().filter_map(|table| table.groups.get(number)) {
+                needed.iter_mut().zip(group.bits).for_each(|(needed, bits)| *needed |= bits);
             }
-            add(current, times);
-            visit(block, &sums);
+            if needed == [0; GROUP] {
+                continue;
+            }
+            let mut sums = [[0; BLOCK]; GROUP];
+            let mut current = [0; GROUP];
+            let mut since = [0; GROUP];
+            let mut add = |block: usize, bits: u64, times: u32| {
+                set_bits(bits).for_each(|index| sums[block][index] += times);
+            };
+            // Most tables have what the one before has, so bits are added up with how often they come in turn.
+            for (turn, table) in (0..).zip(tables) {
+                let bits = table.groups.get(number).map_or([0; GROUP], |group| group.bits);
+                for block in 0..GROUP {
+                    let bits = bits[block] & needed[block];
+                    if bits != current[block] {
+                        add(block, current[block], turn - since[block]);
+                        (current[block], since[block]) = (bits, turn);
+                    }
+                }
+            }
+            for block in 0..GROUP {
+                add(block, current[block], tables.len() as u32 - since[block]);
+            }
+            for (block, sums) in sums.iter().enumerate().filter(|&(block, _)| needed[block] != 0) {
+                visit(number * GROUP + block, sums);
+            }
         }
     }
 
@@ -236,11 +255,11 @@ impl Counts {
         let groups = self.groups.iter().zip(&other.groups).enumerate();
         let groups = groups.filter(|(_, (one, other))| !Arc::ptr_eq(one, other));
         groups.flat_map(|(group, (one, other))| {
-            let blocks = one.blocks.iter().zip(&other.blocks).enumerate();
-            blocks.filter_map(move |(block, (one, other))| {
+            (0..GROUP).filter_map(move |block| {
                 let first_id = ((group * GROUP + block) * BLOCK) as u32;
-                let blocks = [one.as_ref(), other.as_ref()];
-                (!is_same(blocks[0], blocks[1])).then_some(Pair { first_id, blocks })
+                let bits = [one.bits[block], other.bits[block]];
+                let blocks = [one.blocks[block].as_ref(), other.blocks[block].as_ref()];
+                (!is_same(blocks[0], blocks[1])).then_some(Pair { first_id, bits, blocks })
             })
         })
     }
@@ -283,17 +302,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn from_values(values: &[i64]) -> Counts {
+    fn from_values(values: &[i64], known: &mut Known) -> Counts {
         let mut counts = Counts::zeros(values.len());
-        set(&mut counts, values);
+        set(&mut counts, values, known);
         counts
     }
 
-    fn set(counts: &mut Counts, values: &[i64]) {
+    fn set(counts: &mut Counts, values: &[i64], known: &mut Known) {
         for (number, part) in values.chunks(BLOCK).enumerate() {
             let mut block = [0; BLOCK];
             block[..part.len()].copy_from_slice(part);
-            counts.set_block(number, &block);
+            counts.set_block(number, &block, known);
         }
     }
 
@@ -314,9 +333,28 @@ mod tests {
                     after[at] = value;
                 }
             }
-            let old = from_values(&before);
+            let mut known = Known::new(before.len());
+            let old = from_values(&before, &mut known);
             let mut new = old.clone();
-            set(&mut new, &after);
+            set(&mut new, &after, &mut known);
+            // Back to the same counts is back to the same memory.
+            let mut back = new.clone();
+            set(&mut back, &before, &mut known);
+            prop_assert_eq!(old.pairs(&back).count(), 0);
+            // How many of some tables ran what one of them ran.
+            let tables = [&old, &new, &new, &old, &old];
+            let mut sums = vec![0; before.len()];
+            Counts::tally(&tables, &[&new], |block, found| {
+                let first = block * BLOCK;
+                let end = before.len().min(first + BLOCK);
+                sums[first..end].copy_from_slice(&found[..end - first]);
+            });
+            for (id, sum) in sums.into_iter().enumerate() {
+                let ran = |values: &[i64]| u32::from(values[id] != 0);
+                if ran(&after) == 1 {
+                    prop_assert_eq!(sum, 3 * ran(&before) + 2, "line {}", id);
+                }
+            }
             let kept: Vec<i64> = (0..before.len() as u32).map(|id| old.get(id)).collect();
             prop_assert_eq!(&kept, &before);
             let differing: Vec<(u32, i64, i64)> = (0..)

@@ -159,31 +159,19 @@ impl Formula {
 pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -> Vec<(u32, f64)> {
     let (all_failed, all_passed) = (failing.len() as u32, passing.len() as u32);
     let mut failed: Vec<(usize, [u32; BLOCK])> = Vec::new();
-    Counts::tally(
-        failing,
-        |_| true,
-        |block, sums| {
-            if sums.iter().any(|&sum| sum > 0) {
-                failed.push((block, *sums));
-            }
-        },
-    );
-    let has_failed = |block| failed.binary_search_by_key(&block, |&(block, _)| block).is_ok();
+    Counts::tally(failing, failing, |block, sums| failed.push((block, *sums)));
+    let mut failed = failed.into_iter();
     let mut scores = Vec::new();
-    let mut score = |block: usize, passed: &[u32; BLOCK]| {
-        let Ok(found) = failed.binary_search_by_key(&block, |&(block, _)| block) else { return };
-        for (index, (&failed, &passed)) in failed[found].1.iter().zip(passed).enumerate() {
+    // Both are asked for the same blocks, so they come in the same order.
+    Counts::tally(passing, failing, |block, passed| {
+        let Some((_, failed)) = failed.next() else { return };
+        for (index, (&failed, &passed)) in failed.iter().zip(passed).enumerate() {
             if failed > 0 {
                 let tally = Tally { failed, passed, all_failed, all_passed };
                 scores.push(((block * BLOCK + index) as u32, formula.score(tally)));
             }
         }
-    };
-    if passing.is_empty() {
-        failed.iter().for_each(|&(block, _)| score(block, &[0; BLOCK]));
-    } else {
-        Counts::tally(passing, has_failed, score);
-    }
+    });
     scores
 }
 
@@ -257,12 +245,13 @@ pub fn rank(mut scores: Vec<(u32, f64)>) -> Vec<Ranked> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::Known;
 
     fn run(lines: &[u32]) -> Counts {
         let mut block = [0; BLOCK];
         lines.iter().for_each(|&line| block[line as usize] = 2);
         let mut counts = Counts::zeros(BLOCK);
-        counts.set_block(0, &block);
+        counts.set_block(0, &block, &mut Known::new(BLOCK));
         counts
     }
 

@@ -3,7 +3,7 @@
 //! Lines add up over functions and objects, so a changed function's old share is taken away and its new one
 //! added; all others stay as they are.
 
-use crate::counts::{BLOCK, Counts};
+use crate::counts::{BLOCK, Counts, Known};
 use crate::coverage::{FunctionCoverage, Piece, Workspace, arc_range, solve_function};
 use crate::error::Error;
 use crate::linear;
@@ -16,6 +16,21 @@ pub struct Spectrum {
     pub lines: Counts,
     /// How often each function was called, by id.
     pub functions: Counts,
+}
+
+/// What spectra of a subject had lately, so that equal ones share it.
+#[derive(Debug)]
+pub struct KnownBlocks {
+    lines: Known,
+    functions: Known,
+}
+
+impl KnownBlocks {
+    /// None yet, for an atlas of so many lines and functions.
+    #[must_use]
+    pub fn new(line_count: usize, function_count: usize) -> Self {
+        Self { lines: Known::new(line_count), functions: Known::new(function_count) }
+    }
 }
 
 /// An object's map and its place in the ids.
@@ -144,8 +159,11 @@ impl Adder {
 
     /// The counts as they are now.
     #[must_use]
-    pub fn spectrum(&mut self) -> Spectrum {
-        Spectrum { lines: self.lines.counts(), functions: self.calls.counts() }
+    pub fn spectrum(&mut self, known: &mut KnownBlocks) -> Spectrum {
+        Spectrum {
+            lines: self.lines.counts(&mut known.lines),
+            functions: self.calls.counts(&mut known.functions),
+        }
     }
 
     /// Goes back to counts that were taken before.
@@ -182,11 +200,11 @@ impl Table {
         }
     }
 
-    fn counts(&mut self) -> Counts {
+    fn counts(&mut self, known: &mut Known) -> Counts {
         let blocks = self.values.as_chunks::<BLOCK>().0;
         for (number, (mark, block)) in self.marks.iter_mut().zip(blocks).enumerate() {
             if std::mem::take(mark) {
-                self.counts.set_block(number, block);
+                self.counts.set_block(number, block, known);
             }
         }
         self.counts.clone()

@@ -73,7 +73,7 @@ pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
 }
 
 /// A run and what it is compared with.
-fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Kept, Spectrum)> {
+fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Spectrum)> {
     let kept = service.store().get(run)?;
     if *against == RunRef::Baseline {
         let baseline = kept.baseline.clone();
@@ -81,10 +81,10 @@ fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Kept, Spec
     }
     let other = service.store().get(against)?;
     check_same(&kept, &other)?;
-    Ok((kept, other.spectrum))
+    Ok((kept, other.spectrum.clone()))
 }
 
-fn all(service: &Service, runs: &[RunRef], first: &Kept) -> Result<Vec<Kept>> {
+fn all(service: &Service, runs: &[RunRef], first: &Kept) -> Result<Vec<Arc<Kept>>> {
     let mut store = service.store();
     let get = |run| {
         let kept = store.get(run)?;

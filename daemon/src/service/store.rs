@@ -29,7 +29,7 @@ pub struct Kept {
 
 #[derive(Debug)]
 struct Entry {
-    kept: Kept,
+    kept: Arc<Kept>,
     name: Option<String>,
     bytes: u64,
     /// When it was last used.
@@ -71,7 +71,7 @@ impl Store {
         let bytes = kept.spectrum.lines.own_bytes(HOLDERS) + kept.spectrum.functions.own_bytes(HOLDERS);
         let bytes = bytes as u64 + size_of::<Entry>() as u64;
         self.bytes += bytes;
-        self.entries.insert(id, Entry { kept, name: None, bytes, used: self.clock });
+        self.entries.insert(id, Entry { kept: Arc::new(kept), name: None, bytes, used: self.clock });
         self.unnamed.insert(self.clock, id);
         if let Some(name) = name {
             self.set_name(id, name);
@@ -86,7 +86,7 @@ impl Store {
     }
 
     /// A run, which counts as used now. A baseline is nobody's run here.
-    pub fn get(&mut self, run: &RunRef) -> Result<Kept, Failure> {
+    pub fn get(&mut self, run: &RunRef) -> Result<Arc<Kept>, Failure> {
         let id = self.find(run)?;
         self.clock += 1;
         let clock = self.clock;

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Passing runs in a ranking.
 const PASSING: usize = 500;
+/// Runs before memory is looked at.
+const WARM_UPS: usize = 50;
 /// Clients at a time.
 const CLIENTS: [usize; 4] = [1, 2, 8, 64];
 /// How long each number of clients runs.
@@ -53,15 +55,20 @@ fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<Subjec
     let mut client = daemon.connect(Encoding::Bincode);
     let failing = client.run(order(subject), input(0))?.run;
     eprintln!("{subject}: {PASSING} runs to keep");
-    let before = status(&mut client)?;
     let mut passing = Vec::new();
-    let ask = Ask::Batch { order: order(subject), inputs: (1..=PASSING).map(input).collect() };
-    client.call_each(ask, |answer| {
-        if let Answer::Run(run) = answer {
-            passing.push(run.run);
-        }
-    })?;
-    let after = status(&mut client)?;
+    let mut keep = |numbers: std::ops::RangeInclusive<usize>| -> anyhow::Result<Status> {
+        let ask = Ask::Batch { order: order(subject), inputs: numbers.map(input).collect() };
+        client.call_each(ask, |answer| {
+            if let Answer::Run(run) = answer {
+                passing.push(run.run);
+            }
+        })?;
+        status(&mut client)
+    };
+    // The first ones start the zygotes.
+    let before = keep(1..=WARM_UPS)?;
+    let after = keep(WARM_UPS + 1..=PASSING)?;
+    let measured = (PASSING - WARM_UPS) as f64;
     let refs = |runs: &[u64]| -> Vec<RunRef> { runs.iter().map(|&run| run.into()).collect() };
     let rank = |level| Ask::Rank {
         failing: vec![failing.into()],
@@ -151,9 +158,9 @@ fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<Subjec
             about.insert(format!("{name}{suffix}, median"), format!("{:.0}", median(&mut smaller)));
         }
     }
-    let kept = (after.kept_bytes - before.kept_bytes) as f64 / passing.len() as f64;
+    let kept = (after.kept_bytes - before.kept_bytes) as f64 / measured;
     about.insert("KB per kept spectrum, as accounted".to_owned(), format!("{:.1}", kept / 1000.0));
-    let grown = (after.memory_bytes.saturating_sub(before.memory_bytes)) as f64 / passing.len() as f64;
+    let grown = (after.memory_bytes.saturating_sub(before.memory_bytes)) as f64 / measured;
     about.insert("KB per kept spectrum, daemon's memory".to_owned(), format!("{:.1}", grown / 1000.0));
     for clients in CLIENTS {
         eprintln!("{subject}: {clients} clients");
