@@ -133,6 +133,9 @@ impl Resolver {
             return Ok((binary, Some(open.map.clone())));
         }
         let map = Arc::new(SubjectMap::open(&subject)?);
+        // While the first zygote starts, what it will need of the atlas is checked.
+        let own = map.clone();
+        std::thread::spawn(move || own.prepare());
         maps.insert(binary.clone(), OpenMap { revision, map: map.clone() });
         Ok((binary, Some(map)))
     }

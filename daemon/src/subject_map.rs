@@ -62,6 +62,14 @@ impl SubjectMap {
         self.opened.with_dependent(|_, tables| body(&tables.atlas))
     }
 
+    /// Does ahead what would be done when first needed. What fails will fail again then, and be told.
+    pub fn prepare(&self) {
+        for object in 0..self.with_atlas(Atlas::object_count) {
+            let _ = self.with_object(object as u32, |_| Ok(()));
+        }
+        let _ = self.places();
+    }
+
     /// What spectra of the subject had lately.
     pub fn known_blocks(&self) -> MutexGuard<'_, KnownBlocks> {
         // Every entry is right at any time, so a thread that died with the lock did no harm.

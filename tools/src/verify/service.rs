@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Programs that are run.
 const PROGRAMS: usize = 24;
-/// Memory that a frame of random bytes may take, in bytes.
-const FRAME_BYTES: usize = 1 << 20;
+/// Memory that a frame of random bytes may take, in bytes: a MiB is set aside for each list that claims to be long.
+const FRAME_BYTES: usize = 4 << 20;
 /// Of this many frames one goes through the socket of a daemon.
 const SENT: u64 = 1000;
 
