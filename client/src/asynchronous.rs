@@ -1,7 +1,7 @@
 //! A connection with many requests under way at a time.
 
 use crate::address::Place;
-use crate::blocking::{check_welcome, message_frame};
+use crate::blocking::{TRIES, check_welcome, message_frame};
 use crate::error::{Error, Result};
 use crate::protocol::{Answer, Ask, Body, Encoding, HEAD_BYTES, Hello, Reply, Request, decode, frame_length};
 use crate::start;
@@ -15,15 +15,12 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::AbortHandle;
 
-/// Answers that were not taken yet, for each request; beyond it the connection is not read.
-const WAITING_ANSWERS: usize = 64;
-
-type Waiting = Arc<Mutex<Option<HashMap<u64, mpsc::Sender<Reply>>>>>;
+type Waiting = Arc<Mutex<Option<HashMap<u64, mpsc::UnboundedSender<Reply>>>>>;
 
 /// A connection to the daemon, for any number of tasks.
 #[derive(Debug)]
 pub struct AsyncConnection {
-    writer: AsyncMutex<OwnedWriteHalf>,
+    writer: Arc<AsyncMutex<OwnedWriteHalf>>,
     encoding: Encoding,
     last_id: AtomicU64,
     /// Who waits for which reply; `None` when the connection has broken.
@@ -45,6 +42,17 @@ impl AsyncConnection {
     /// # Errors
     /// As [`AsyncConnection::open`].
     pub async fn open_at(place: &Place, encoding: Encoding) -> Result<Self> {
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            match Self::open_once(place, encoding).await {
+                Err(Error::Broken(_)) if tries > 0 => {}
+                result => return result,
+            }
+        }
+    }
+
+    async fn open_once(place: &Place, encoding: Encoding) -> Result<Self> {
         let own = place.clone();
         let connected = tokio::task::spawn_blocking(move || start::connect_or_start(&own)).await;
         let stream = connected.map_err(|error| Error::Broken(io::Error::other(error)))??;
@@ -56,7 +64,7 @@ impl AsyncConnection {
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let task = tokio::spawn(read_replies(reader, encoding, waiting.clone()));
         Ok(Self {
-            writer: AsyncMutex::new(writer),
+            writer: Arc::new(AsyncMutex::new(writer)),
             encoding,
             last_id: AtomicU64::new(0),
             waiting,
@@ -79,12 +87,15 @@ impl AsyncConnection {
     pub async fn stream(&self, ask: Ask) -> Result<Answers> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let frame = message_frame(self.encoding, &Request { id, ask }).map_err(Error::Broken)?;
-        let (sender, replies) = mpsc::channel(WAITING_ANSWERS);
+        let (sender, replies) = mpsc::unbounded_channel();
         match lock(&self.waiting).as_mut() {
             Some(waiting) => waiting.insert(id, sender),
             None => return Err(Error::Broken(io::ErrorKind::ConnectionReset.into())),
         };
-        self.writer.lock().await.write_all(&frame).await.map_err(Error::Broken)?;
+        // Whoever stops waiting must not leave half a frame behind.
+        let writer = self.writer.clone();
+        let written = tokio::spawn(async move { writer.lock().await.write_all(&frame).await }).await;
+        written.map_err(|error| Error::Broken(io::Error::other(error)))?.map_err(Error::Broken)?;
         Ok(Answers { replies, is_done: false })
     }
 }
@@ -98,7 +109,7 @@ impl Drop for AsyncConnection {
 /// The answers to one request.
 #[derive(Debug)]
 pub struct Answers {
-    replies: mpsc::Receiver<Reply>,
+    replies: mpsc::UnboundedReceiver<Reply>,
     is_done: bool,
 }
 
@@ -120,7 +131,7 @@ impl Answers {
     }
 }
 
-fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, Option<HashMap<u64, mpsc::Sender<Reply>>>> {
+fn lock(waiting: &Waiting) -> std::sync::MutexGuard<'_, Option<HashMap<u64, mpsc::UnboundedSender<Reply>>>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -135,7 +146,7 @@ async fn read_replies(mut reader: OwnedReadHalf, encoding: Encoding, waiting: Wa
         });
         if let Some(sender) = sender {
             // Whoever asked may have gone away.
-            let _ = sender.send(reply).await;
+            let _ = sender.send(reply);
         }
     }
     *lock(&waiting) = None;

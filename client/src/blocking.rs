@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The daemon greets at once, or it is none.
 const GREETING_DEADLINE: Duration = Duration::from_secs(10);
 /// A daemon can end between the connection and the greeting.
-const TRIES: usize = 3;
+pub(crate) const TRIES: usize = 3;
 
 /// A connection to the daemon.
 #[derive(Debug)]

@@ -47,6 +47,16 @@ struct Region {
 /// Sees the counters that differ: where they are, what they were and what they are.
 pub type Visit<'v> = &'v mut dyn FnMut(&Array, &[i64], &[i64]);
 
+/// How a run is harvested.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct How {
+    /// All values are to be part of the harvest.
+    pub keep: bool,
+    /// Every page is looked at: where other processes have the run's memory too, what it has written before they
+    /// began is not its alone.
+    pub all_pages: bool,
+}
+
 /// The counters of a run.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Harvest {
@@ -82,16 +92,16 @@ impl Counting {
     }
 
     /// Reads what differs between a run and the last one (at first, the warm point), and calls `visit` with
-    /// each array that does. All values are part of the harvest if they are to be kept.
+    /// each array that does.
     ///
     /// # Errors
     /// If the run's memory is gone. What was visited until then counts as the last run's.
-    pub fn harvest(&mut self, memory: &Memory, keep: bool, visit: Visit<'_>) -> io::Result<Harvest> {
+    pub fn harvest(&mut self, memory: &Memory, how: How, visit: Visit<'_>) -> io::Result<Harvest> {
         let mut pages = 0;
         for region in &mut self.regions {
-            pages += region.harvest(memory, &self.map.arrays, &mut self.now, visit)?;
+            pages += region.harvest(memory, how.all_pages, &self.map.arrays, &mut self.now, visit)?;
         }
-        Ok(Harvest { pages, values: keep.then(|| self.last_values()) })
+        Ok(Harvest { pages, values: how.keep.then(|| self.last_values()) })
     }
 
     /// The next run will be compared with the warm point.
@@ -119,11 +129,15 @@ impl Region {
     fn harvest(
         &mut self,
         memory: &Memory,
+        all_pages: bool,
         arrays: &[Array],
         now: &mut [i64],
         visit: Visit<'_>,
     ) -> io::Result<usize> {
-        let own = memory.own_pages(self.first_page, self.page_count)?;
+        let own = match all_pages {
+            true => vec![true; self.page_count],
+            false => memory.own_pages(self.first_page, self.page_count)?,
+        };
         let now = &mut now[..self.warm.len()];
         memory.read_pages(self.first_page, &own, bytemuck::cast_slice_mut(now))?;
         let values_of = |page: usize| page * VALUES_PER_PAGE..(page + 1) * VALUES_PER_PAGE;
@@ -281,7 +295,9 @@ mod tests {
             let mut visited = Vec::new();
             let visit: Visit<'_> =
                 &mut |array, old, new| visited.push((array.function_id, old.to_vec(), new.to_vec()));
-            let harvest = counting.harvest(&memory(&values, &own), true, visit).expect("readable");
+            let harvest = counting
+                .harvest(&memory(&values, &own), How { keep: true, all_pages: false }, visit)
+                .expect("readable");
             let expected: Vec<(u32, Vec<i64>, Vec<i64>)> = (0..)
                 .zip(last.iter().cloned().zip(now.iter().cloned()))
                 .filter(|(_, (old, new))| old != new)

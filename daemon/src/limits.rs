@@ -43,8 +43,12 @@ pub const WRITE_BYTES: usize = 64 << 10;
 pub const KEPT_BYTES: u64 = 1 << 30;
 /// How often zygotes that were not used for long, and an idle daemon, are looked for.
 pub const TIDY_INTERVAL: Duration = Duration::from_secs(10);
-/// Runs under way when the daemon ends have this long.
-pub const ENDING_DEADLINE: Duration = Duration::from_secs(10);
+/// Runs under way when the daemon is told to end have this long.
+pub const RUNS_DEADLINE: Duration = Duration::from_secs(70);
+/// What is left to do then has this long.
+pub const ENDING_DEADLINE: Duration = Duration::from_secs(5);
+/// How often a client that has all its requests under way is asked whether it is still there.
+pub const HANG_UP_INTERVAL: Duration = Duration::from_millis(100);
 /// The log is emptied at the start if it is longer, in bytes.
 pub const LOG_BYTES: u64 = 10 << 20;
 

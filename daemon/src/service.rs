@@ -21,7 +21,7 @@ pub use listen::{Ended, Options, holder, serve};
 use metrics::Metrics;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use store::Store;
 use tokio::sync::{Notify, Semaphore};
@@ -38,7 +38,7 @@ pub struct Service {
     metrics: Metrics,
     demangle: Demangle,
     /// One permit for each core.
-    cores: Semaphore,
+    cores: Arc<Semaphore>,
     core_count: u32,
     queued: AtomicU32,
     running: AtomicU32,
@@ -59,7 +59,7 @@ impl Service {
             store: Mutex::new(Store::new(kept_bytes)),
             metrics: Metrics::default(),
             demangle,
-            cores: Semaphore::new(core_count as usize),
+            cores: Arc::new(Semaphore::new(core_count as usize)),
             core_count,
             queued: AtomicU32::new(0),
             running: AtomicU32::new(0),

@@ -64,7 +64,7 @@ impl SubjectMap {
 
     /// Does ahead what would be done when first needed. What fails will fail again then, and be told.
     pub fn prepare(&self) {
-        for object in 0..self.with_atlas(Atlas::object_count) {
+        for object in 0..self.with_atlas(|atlas| atlas.object_count()) {
             let _ = self.with_object(object as u32, |_| Ok(()));
         }
         let _ = self.places();

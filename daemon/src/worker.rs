@@ -24,7 +24,7 @@ pub struct Worker {
 struct Coverage {
     map: Arc<SubjectMap>,
     /// The counts at the warm point.
-    baseline: Spectrum,
+    baseline: Arc<Spectrum>,
     /// Holds the counts of the run before.
     adder: Adder,
     /// Why a function's counts could not be found.
@@ -39,7 +39,7 @@ pub struct Answer {
     /// Its coverage, or why there is none.
     pub spectrum: std::result::Result<Spectrum, String>,
     /// What the zygote had executed at the warm point; `None` for a subject without counters.
-    pub baseline: Option<Spectrum>,
+    pub baseline: Option<Arc<Spectrum>>,
     /// What is lacking: of the sandbox, and of the notes.
     pub missing: Vec<String>,
 }
@@ -68,11 +68,11 @@ impl Worker {
         let (line_count, function_count) =
             map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
         let adder = Adder::new(line_count, function_count);
-        let mut coverage = Coverage { map, baseline: Spectrum::default(), adder, problem: None };
+        let mut coverage = Coverage { map, baseline: Arc::default(), adder, problem: None };
         if let Some(counting) = zygote.counting() {
             coverage.add_all(counting)?;
         }
-        coverage.baseline = coverage.spectrum();
+        coverage.baseline = Arc::new(coverage.spectrum());
         let mut missing = zygote.missing().to_vec();
         let without_notes = zygote.counting().map_or(&[][..], |counting| &counting.map.without_notes);
         missing.extend(without_notes.iter().map(|data| {

@@ -2,7 +2,7 @@
 
 use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
-use crate::harvest::{Counting, Visit};
+use crate::harvest::{Counting, How, Visit};
 use crate::launch::{Launched, Order, SandboxPolicy};
 use crate::limits::{ANSWER_DEADLINE, MEMORY_INTERVAL, WARM_DEADLINE};
 use crate::mappings::Mappings;
@@ -342,10 +342,12 @@ impl Zygote {
         if self.last_library != 0 && memory.read_word(self.last_library).map_err(gone)? != 0 {
             check_libraries(keeper, &self.binary, &counting.map.roots)?;
         }
-        let harvest = counting.harvest(&memory, keep, visit).map_err(gone)?;
+        // Without an only child there are others that may have the run's memory.
+        let all_pages = notes.forked || keeper.is_none();
+        let harvest = counting.harvest(&memory, How { keep, all_pages }, visit).map_err(gone)?;
         self.runs += 1;
         // What most runs write shows in the first few; looking at all of the memory takes a millisecond.
-        if self.runs.is_power_of_two() {
+        if self.runs.is_power_of_two() && !all_pages {
             let words = written_ranges(&memory, &self.mappings).map_err(gone)?;
             let expect = Request { kind: REQUEST_EXPECT, ..Request::default() };
             let sent = packet::send(&self.launched.control, &expect, bytemuck::cast_slice(&words), &[]);

@@ -217,7 +217,10 @@ fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut
          r = h.rank([{one}], [{two}, {three}], level='functions', limit=9)\n\
          order = hearth.Order('tcc', ['-c', '{{}}', '-o', 'out.o'], directory='/tmp', environment={{'PATH': '/bin'}})\n\
          run = h.run(order, b'int a; // \\xff', send_files=True)\n\
-         runs = sorted(run.index for run in h.batch(order, ['int a;', {{'input': 'int b;'}}]))\n\
+         batch = h.batch(order, ['int a;', {{'input': 'int b;'}}])\n\
+         runs = sorted((run.index, h.distance(run, run))[0] for run in batch)\n\
+         next(iter(h.batch(order, ['int a;', 'int b;', 'int c;'])))\n\
+         h.status()\n\
          try:\n    h.delta(999999, {one})\nexcept hearth.Failure as failure:\n    kind = failure.kind\n\
          print(json.dumps([[[f, sorted((l, *c) for l, c in ls.items())] for f, ls in sorted(d.lines.items())],\n\
            [[s.rank, s.function] for s in r], h.distance({one}, {two}), h.quality({one}, [{two}]).similarity,\n\

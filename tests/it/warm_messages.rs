@@ -194,3 +194,35 @@ fn libraries_loaded_by_a_run_are_noticed() {
     let text = String::from_utf8_lossy(&run(&mut command(&["run", "both"])).stderr).into_owned();
     assert!(text.contains("both-other.gcda") && text.contains("left out"), "{text}");
 }
+
+/// A process that a run has made shares the pages written before; they count all the same.
+#[test]
+fn what_a_run_did_before_it_forked_is_counted() {
+    const FUNCTIONS: usize = 1200;
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let build = scratch.path().join("build");
+    fs::create_dir(&build).expect("a directory");
+    let functions: String = (0..FUNCTIONS)
+        .map(|number| format!("int f{number}(int a) {{ if (a > {number})\n    a++;\n  return a; }}\n"))
+        .collect();
+    let calls: String = (0..FUNCTIONS).map(|number| format!("  s += f{number}(s);\n")).collect();
+    let main = format!(
+        "#include <unistd.h>\nint main(void) {{\n  int s = 0;\n{calls}  if (fork() == 0)\n    for (;;)\n      pause();\n  _exit(3);\n}}\n"
+    );
+    fs::write(build.join("small.c"), functions + &main).expect("written");
+    gcc(&build, &["--coverage", "-O0", "-o", "small", "small.c"]);
+    let hearth = |arguments: &[&str]| {
+        run(Command::new(hearth())
+            .current_dir(&build)
+            .env("HEARTH_CACHE", scratch.path().join("cache"))
+            .args(arguments))
+    };
+    hearth(&["subject", "add", "small", "--binary", "small", "--notes", "."]);
+    let output = hearth(&["run", "small", "--report", "small.info"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("the run forked"), "{text}");
+    let info = fs::read_to_string(build.join("small.info")).expect("a report");
+    let called = (0..FUNCTIONS).filter(|number| info.contains(&format!("FNDA:1,f{number}\n"))).count();
+    assert_eq!(called, FUNCTIONS, "functions that ran before the fork");
+}

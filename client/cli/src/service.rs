@@ -102,7 +102,7 @@ pub fn stop() -> anyhow::Result<ExitCode> {
     connection.call(Ask::Stop {})?;
     // The lock goes last: when it is free, nothing is left.
     let lock = Place::of_user().lock();
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(100);
     while !is_free(&lock) {
         if Instant::now() > deadline {
             bail!("the daemon is still ending; runs under way may take up to their limits");

@@ -107,6 +107,10 @@ class Hearth:
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
         self._last_id = 0
+        #: Replies that came while another request's were read.
+        self._early: dict[int, list[Any]] = {}
+        #: Batches that nobody reads any more.
+        self._left: set[int] = set()
         hello = {"magic": MAGIC, "protocol": PROTOCOL, "encoding": "json", "build": "hearth-python 0.1.0"}
         stream.settimeout(_GREETING_SECONDS)
         self._send(hello)
@@ -240,21 +244,41 @@ class Hearth:
 
     def _call_each(self, ask: Mapping[str, Any]) -> Iterator[Any]:
         self._last_id += 1
-        self._send({"id": self._last_id, "ask": ask})
+        number = self._last_id
+        self._send({"id": number, "ask": ask})
+        self._early[number] = []
         failure: Optional[Failure] = None
-        while True:
-            reply = self._receive()
-            if reply["id"] not in (self._last_id, 0):
-                raise HearthError(f"the daemon answered {reply['id']} instead of {self._last_id}")
-            body = reply["body"]
-            if "failed" in body:
-                failure = failure or Failure(body["failed"]["kind"], body["failed"]["message"])
-            else:
-                yield body["done"]
-            if reply["last"]:
-                break
+        is_last = False
+        try:
+            while not is_last:
+                reply = self._next_reply(number)
+                is_last = reply["last"]
+                body = reply["body"]
+                if "failed" in body:
+                    failure = failure or Failure(body["failed"]["kind"], body["failed"]["message"])
+                else:
+                    yield body["done"]
+        finally:
+            del self._early[number]
+            if not is_last:
+                self._left.add(number)
         if failure is not None:
             raise failure
+
+    def _next_reply(self, number: int) -> Any:
+        """The next reply to a request; those to others are kept for them."""
+        while not self._early[number]:
+            reply = self._receive()
+            if reply["id"] in self._early:
+                self._early[reply["id"]].append(reply)
+            elif reply["id"] == 0:
+                body = reply["body"]["failed"]
+                raise Failure(body["kind"], body["message"])
+            elif reply["id"] not in self._left:
+                raise HearthError(f"the daemon answered {reply['id']}, which was not asked")
+            elif reply["last"]:
+                self._left.discard(reply["id"])
+        return self._early[number].pop(0)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         payload = json.dumps(message).encode("utf-8")

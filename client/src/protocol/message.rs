@@ -4,8 +4,10 @@
 //! out, it has a default.
 
 use super::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The first frame of a client, in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +106,8 @@ pub enum Ask {
     Batch {
         /// What to run.
         order: Order,
-        /// On what, in turn.
+        /// On what, in turn; at most [`INPUTS_LIMIT`].
+        #[serde(deserialize_with = "limited_inputs")]
         inputs: Vec<RunInput>,
     },
     /// What a run executed.
@@ -189,6 +192,35 @@ pub enum Ask {
     Status {},
     /// End the daemon, when the runs under way are done.
     Stop {},
+}
+
+/// The most inputs of a batch.
+pub const INPUTS_LIMIT: usize = 10_000;
+
+/// Stops reading at the limit: a frame has room for millions of inputs that say nothing.
+fn limited_inputs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RunInput>, D::Error> {
+    struct Inputs;
+
+    impl<'de> Visitor<'de> for Inputs {
+        type Value = Vec<RunInput>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {INPUTS_LIMIT} inputs")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut inputs = Vec::new();
+            while let Some(input) = list.next_element()? {
+                if inputs.len() == INPUTS_LIMIT {
+                    return Err(A::Error::custom(format!("a batch has at most {INPUTS_LIMIT} inputs")));
+                }
+                inputs.push(input);
+            }
+            Ok(inputs)
+        }
+    }
+
+    deserializer.deserialize_seq(Inputs)
 }
 
 fn default_alpha() -> f64 {

@@ -76,7 +76,7 @@ pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
 fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Spectrum)> {
     let kept = service.store().get(run)?;
     if *against == RunRef::Baseline {
-        let baseline = kept.baseline.clone();
+        let baseline = Spectrum::clone(&kept.baseline);
         return Ok((kept, baseline));
     }
     let other = service.store().get(against)?;

@@ -1,7 +1,7 @@
 //! The daemon's socket: one daemon per directory, its own user's clients only.
 
 use super::{Demangle, Service, session};
-use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, SESSIONS, TIDY_INTERVAL};
+use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL};
 use hearth_client::address::Place;
 use hearth_client::protocol::{Failure, FailureKind};
 use hearth_client::start::READY;
@@ -48,9 +48,7 @@ pub enum Ended {
 /// If it cannot listen.
 pub fn serve(options: &Options) -> io::Result<Ended> {
     options.place.prepare().map_err(io::Error::other)?;
-    let Some(lock) = Lock::take(&options.place.lock())? else {
-        // Whoever has the lock listens, or will in a moment.
-        wait_for(&options.place.socket())?;
+    let Some(lock) = take_lock_or_find_another(&options.place)? else {
         say_ready()?;
         return Ok(Ended::AnotherServes);
     };
@@ -63,6 +61,8 @@ pub fn serve(options: &Options) -> io::Result<Ended> {
     let service = Arc::new(Service::new(options.launcher.clone(), kept_bytes, options.demangle));
     let served = runtime.block_on(listen(&service, options));
     runtime.shutdown_timeout(ENDING_DEADLINE);
+    // The zygotes end with the service; when the lock is free, nothing is left.
+    drop(service);
     drop(lock);
     served.map(|()| Ended::Served)
 }
@@ -95,11 +95,15 @@ pub fn holder(place: &Place) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-fn wait_for(socket: &Path) -> io::Result<()> {
-    let deadline = Instant::now() + ENDING_DEADLINE;
+/// The lock, or `None` if another daemon listens. Who has the lock and does not listen is about to do so, or to end.
+fn take_lock_or_find_another(place: &Place) -> io::Result<Option<Lock>> {
+    let deadline = Instant::now() + RUNS_DEADLINE + 2 * ENDING_DEADLINE;
     loop {
-        match std::os::unix::net::UnixStream::connect(socket) {
-            Ok(_) => return Ok(()),
+        if let Some(lock) = Lock::take(&place.lock())? {
+            return Ok(Some(lock));
+        }
+        match std::os::unix::net::UnixStream::connect(place.socket()) {
+            Ok(_) => return Ok(None),
             Err(error) if Instant::now() > deadline => return Err(error),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
         }
@@ -129,9 +133,11 @@ fn trim(log: &Path) {
     }
 }
 
-/// The socket: the one this process was activated with, or a new one in place of what a dead daemon left.
-fn bind(place: &Place) -> io::Result<UnixListener> {
+/// The socket, and whether it is this process's own: the one it was activated with is not, a new one in place of
+/// what a dead daemon left is.
+fn bind(place: &Place) -> io::Result<(UnixListener, bool)> {
     let given = ListenFd::from_env().take_unix_listener(0)?;
+    let is_own = given.is_none();
     let listener = match given {
         Some(listener) => listener,
         None => {
@@ -146,16 +152,16 @@ fn bind(place: &Place) -> io::Result<UnixListener> {
         }
     };
     listener.set_nonblocking(true)?;
-    UnixListener::from_std(listener)
+    Ok((UnixListener::from_std(listener)?, is_own))
 }
 
 async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
-    let listener = bind(&options.place)?;
+    let (listener, is_own) = bind(&options.place)?;
     say_ready()?;
     tracing::info!(socket = %options.place.socket().display(), "listening");
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut tidy = tokio::time::interval(TIDY_INTERVAL.min(options.idle));
+    let mut tidy = tokio::time::interval(TIDY_INTERVAL.min(options.idle).max(Duration::from_millis(100)));
     let mut idle_since = Instant::now();
     let why = loop {
         tokio::select! {
@@ -185,10 +191,12 @@ async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
     };
     tracing::info!(why, "ending");
     // New clients start a new daemon as soon as the lock is free.
-    let _ = fs::remove_file(options.place.socket());
+    if is_own {
+        let _ = fs::remove_file(options.place.socket());
+    }
     drop(listener);
     service.cores.close();
-    let deadline = Instant::now() + ENDING_DEADLINE;
+    let deadline = Instant::now() + RUNS_DEADLINE;
     while service.running.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

@@ -9,9 +9,10 @@ use crate::run::{Outcome as PoolOutcome, OutputFile, RunRequest};
 use crate::worker::Answer as PoolAnswer;
 use crate::zygote::WarmPoint;
 use hearth_client::protocol::{
-    Answer, Bytes, Failure, FailureKind, FileInfo, Limits, Order, Outcome, RunDone, RunInput,
+    Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Order, Outcome, RunDone, RunInput,
 };
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -22,18 +23,21 @@ type Result<T> = std::result::Result<T, Failure>;
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Counts up while it lives.
-struct Counted<'a>(&'a AtomicU32);
+struct Counted {
+    service: Arc<Service>,
+    counter: fn(&Service) -> &AtomicU32,
+}
 
-impl<'a> Counted<'a> {
-    fn new(counter: &'a AtomicU32) -> Self {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Self(counter)
+impl Counted {
+    fn new(service: &Arc<Service>, counter: fn(&Service) -> &AtomicU32) -> Self {
+        counter(service).fetch_add(1, Ordering::Relaxed);
+        Self { service: service.clone(), counter }
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        (self.counter)(&self.service).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -59,25 +63,25 @@ pub async fn warm(service: Arc<Service>, order: Order) -> Result<Answer> {
     .await
 }
 
+/// Works on a core, which is taken until the work is done, whether anybody still waits for it or not.
 async fn on_a_core<T: Send + 'static>(
     service: Arc<Service>,
     work: impl FnOnce(&Service) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let internal = |problem: &str| Failure::new(FailureKind::Internal, problem);
-    let own = service.clone();
-    let _permit = {
-        let _queued = Counted::new(&service.queued);
-        service
-            .cores
-            .acquire()
-            .await
-            .map_err(|_| Failure::new(FailureKind::Stopping, "the daemon is about to end"))?
+    let permit = {
+        let _queued = Counted::new(&service, |service| &service.queued);
+        let permit = service.cores.clone().acquire_owned().await;
+        permit.map_err(|_| Failure::new(FailureKind::Stopping, "the daemon is about to end"))?
     };
+    let running = Counted::new(&service, |service| &service.running);
     let done = tokio::task::spawn_blocking(move || {
-        let _running = Counted::new(&own.running);
-        work(&own)
+        let done = work(&service);
+        drop((permit, running));
+        done
     });
-    done.await.map_err(|_| internal("the run ended badly in the daemon; its log tells more"))?
+    done.await.map_err(|_| {
+        Failure::new(FailureKind::Internal, "the run ended badly in the daemon; its log tells more")
+    })?
 }
 
 fn run_now(
@@ -88,18 +92,20 @@ fn run_now(
     unwanted: Arc<AtomicBool>,
     asked: Instant,
 ) -> Result<Answer> {
+    let is_unwanted = |flag: &AtomicBool| match flag.load(Ordering::Relaxed) {
+        true => Err(Failure::new(FailureKind::Stopping, "the client has gone")),
+        false => Ok(()),
+    };
+    is_unwanted(&unwanted)?;
     let resolved = resolve(service, order)?;
     let bytes = match (&input.input, &resolved.key.input) {
         (Some(bytes), _) => Some(bytes.0.clone()),
-        (None, Some(path)) => {
-            let path = resolved.key.directory.join(path);
-            let read = std::fs::read(&path);
-            Some(read.map_err(|error| {
-                Failure::new(FailureKind::Order, format!("cannot read {}: {error}", path.display()))
-            })?)
-        }
+        (None, Some(path)) => Some(read_input(&resolved.key.directory.join(path))?),
         (None, None) => None,
     };
+    if input.environment.iter().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
+        return Err(Failure::new(FailureKind::Order, "a variable of the environment has a NUL in it"));
+    }
     let request = RunRequest {
         input: bytes,
         stdin: input.stdin.0,
@@ -107,12 +113,26 @@ fn run_now(
         environment: input.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         limits: limits(&order.limits),
         keep_counters: false,
-        unwanted: Some(unwanted),
+        unwanted: Some(unwanted.clone()),
     };
     let answer = service.pool.run(&resolved.key, resolved.map.as_ref(), &request);
     let answer = answer.map_err(|error| failure(&error))?;
+    // What was ended halfway because its client went must not be kept, let alone get a name.
+    is_unwanted(&unwanted)?;
     let done = done(service, order, &resolved, answer, input.name.as_deref(), input.send_files);
     Ok(Answer::Run(Box::new(RunDone { index, total_us: microseconds(asked.elapsed()), ..done })))
+}
+
+/// The input's own bytes.
+fn read_input(path: &Path) -> Result<Vec<u8>> {
+    let problem = |problem: String| {
+        Failure::new(FailureKind::Order, format!("cannot read {}: {problem}", path.display()))
+    };
+    let data = fs::metadata(path).map_err(|error| problem(error.to_string()))?;
+    if !data.is_file() || data.len() > FRAME_LIMIT as u64 {
+        return Err(problem(format!("it is no plain file of at most {FRAME_LIMIT} bytes")));
+    }
+    fs::read(path).map_err(|error| problem(error.to_string()))
 }
 
 /// Keeps a run, and tells of it.
@@ -184,7 +204,8 @@ fn limits(given: &Limits) -> RunLimits {
         wall_ms: given.wall_ms.unwrap_or(default.wall_ms),
         cpu_s: given.cpu_s.unwrap_or(default.cpu_s),
         memory_bytes: given.memory_bytes.unwrap_or(default.memory_bytes),
-        output_bytes: given.output_bytes.unwrap_or(default.output_bytes),
+        // More could not be sent, and would be the daemon's memory.
+        output_bytes: given.output_bytes.unwrap_or(default.output_bytes).min(FRAME_LIMIT as u64),
         processes: default.processes,
     }
 }

@@ -5,7 +5,8 @@
 
 use super::{Service, runs};
 use crate::limits::{
-    ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, REQUESTS_UNDER_WAY, TAKING_DEADLINE, WRITE_BYTES,
+    ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL, REQUESTS_UNDER_WAY,
+    TAKING_DEADLINE, WRITE_BYTES,
 };
 use hearth_client::protocol::{
     Answer, Ask, BUILD, Body, Encoding, Failure, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL,
@@ -15,11 +16,11 @@ use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -43,13 +44,12 @@ pub async fn serve(service: Arc<Service>, mut stream: UnixStream) -> io::Result<
     };
     session.unwanted.store(true, Ordering::Relaxed);
     tasks.abort_all();
-    if ended.is_err() {
+    if ended.is_err() && !writer.is_finished() {
         // What was answered already, the reason for the end among it, is still to be taken.
         drop(session);
-        let _ = timeout(TAKING_DEADLINE, writer).await;
-    } else {
-        writer.abort();
+        let _ = timeout(TAKING_DEADLINE, &mut writer).await;
     }
+    writer.abort();
     ended
 }
 
@@ -111,7 +111,7 @@ impl Session {
     /// Reads requests until the client ends. An error is something no client should do.
     async fn read_requests(&self, reader: &mut OwnedReadHalf, tasks: &mut JoinSet<()>) -> io::Result<()> {
         loop {
-            let permit = self.under_way.clone().acquire_owned().await.map_err(io::Error::other)?;
+            let Some(permit) = self.wait_for_room(reader).await? else { return Ok(()) };
             while tasks.try_join_next().is_some() {}
             let payload = match read_frame(reader).await {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
@@ -131,6 +131,23 @@ impl Session {
                 session.answer(request).await;
                 drop(permit);
             });
+        }
+    }
+
+    /// Waits until fewer requests are under way; `None` if the client goes meanwhile.
+    async fn wait_for_room(&self, reader: &OwnedReadHalf) -> io::Result<Option<OwnedSemaphorePermit>> {
+        loop {
+            let room = self.under_way.clone().acquire_owned();
+            match timeout(HANG_UP_INTERVAL, room).await {
+                Ok(permit) => return permit.map(Some).map_err(io::Error::other),
+                Err(_) => {
+                    // Ready at once if there is something to read, or the client has closed its end.
+                    let ready = timeout(Duration::ZERO, reader.ready(Interest::READABLE)).await;
+                    if ready.is_ok_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed())) {
+                        return Ok(None);
+                    }
+                }
+            }
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Kept {
     /// What it executed.
     pub spectrum: Spectrum,
     /// What its zygote had executed at the warm point.
-    pub baseline: Spectrum,
+    pub baseline: Arc<Spectrum>,
     /// The subject's map.
     pub map: Arc<SubjectMap>,
     /// The subject's name.

@@ -192,9 +192,14 @@ fn kills(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
                 std::thread::spawn(move || while connection.run(order(&subject), input(number)).is_ok() {})
             })
             .collect();
-        std::thread::sleep(Duration::from_millis(400 + u64::from(round) * 7));
+        // A launcher, a zygote and a run at least.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while descendants(daemon.process.id()).len() < 3 {
+            ensure!(Instant::now() < deadline, "round {round}: no run is under way");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(round) * 7));
         let family = descendants(daemon.process.id());
-        ensure!(family.len() >= 3, "round {round}: no run was under way");
         daemon.process.kill()?;
         daemon.process.wait()?;
         let killed = Instant::now();
