@@ -49,7 +49,7 @@ struct Cli {
     /// Where random choices begin
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Stop after this many minutes
+    /// Stop after this many minutes; for `service`, the time of its clients, 10 at the most
     #[arg(long, default_value_t = 60)]
     minutes: u64,
     /// For `exact` and `soak`: the subjects; they must have been built
@@ -124,7 +124,7 @@ fn main() -> anyhow::Result<()> {
             let plan = service::Plan {
                 subject,
                 clients: 64,
-                time: Duration::from_secs(if cli.short { 10 } else { 600 }),
+                time: limit.min(Duration::from_secs(if cli.short { 10 } else { 600 })),
                 kills: if cli.short { 5 } else { 50 },
                 frames: if cli.short { 200_000 } else { 10_000_000 },
                 seed: cli.seed,
