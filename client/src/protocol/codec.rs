@@ -18,6 +18,11 @@ pub enum Encoding {
 #[error("{0}")]
 pub struct CodecError(String);
 
+/// A short message is no longer than this, in bytes, and takes no more memory than [`SHORT_MEMORY`].
+const SHORT: usize = 16 << 10;
+/// What is set aside for a short message at the most, whatever lengths its bytes claim.
+const SHORT_MEMORY: usize = 1 << 20;
+
 /// Nothing decoded needs more memory than a frame, whatever lengths the bytes claim.
 fn configuration() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<{ super::FRAME_LIMIT }>()
@@ -42,10 +47,18 @@ pub fn encode<T: Serialize>(encoding: Encoding, message: &T) -> Result<Vec<u8>, 
 pub fn decode<T: DeserializeOwned>(encoding: Encoding, bytes: &[u8]) -> Result<T, CodecError> {
     match encoding {
         Encoding::Json => serde_json::from_slice(bytes).map_err(|error| CodecError(error.to_string())),
-        Encoding::Bincode => match bincode::serde::decode_from_slice(bytes, configuration()) {
+        Encoding::Bincode => match decode_bincode(bytes) {
             Ok((message, used)) if used == bytes.len() => Ok(message),
             Ok((_, used)) => Err(CodecError(format!("{} bytes behind the message", bytes.len() - used))),
             Err(error) => Err(CodecError(error.to_string())),
         },
     }
+}
+
+fn decode_bincode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), bincode::error::DecodeError> {
+    if bytes.len() <= SHORT {
+        let short = bincode::config::standard().with_limit::<SHORT_MEMORY>();
+        return bincode::serde::decode_from_slice(bytes, short);
+    }
+    bincode::serde::decode_from_slice(bytes, configuration())
 }
