@@ -1,9 +1,12 @@
 //! A connection with many requests under way at a time.
 
 use crate::address::Place;
-use crate::blocking::{TRIES, check_welcome, message_frame};
+use crate::blocking::{TRIES, check_welcome};
 use crate::error::{Error, Result};
-use crate::protocol::{Answer, Ask, Body, Encoding, HEAD_BYTES, Hello, Reply, Request, decode, frame_length};
+use crate::protocol::{
+    Answer, Ask, Body, CodecError, Encoding, HEAD_BYTES, Hello, Reply, Request, decode, message_frame,
+    read_payload,
+};
 use crate::start;
 use std::collections::HashMap;
 use std::io;
@@ -58,7 +61,7 @@ impl AsyncConnection {
         let stream = connected.map_err(|error| Error::Broken(io::Error::other(error)))??;
         stream.set_nonblocking(true).map_err(Error::Broken)?;
         let (mut reader, mut writer) = UnixStream::from_std(stream).map_err(Error::Broken)?.into_split();
-        let hello = message_frame(Encoding::Json, &Hello::new(encoding)).map_err(Error::Broken)?;
+        let hello = message_frame(Encoding::Json, &Hello::new(encoding)).map_err(unsendable)?;
         writer.write_all(&hello).await.map_err(Error::Broken)?;
         check_welcome(&read_frame(&mut reader).await.map_err(Error::Broken)?, place)?;
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
@@ -86,7 +89,7 @@ impl AsyncConnection {
     /// If the daemon is gone.
     pub async fn stream(&self, ask: Ask) -> Result<Answers> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let frame = message_frame(self.encoding, &Request { id, ask }).map_err(Error::Broken)?;
+        let frame = message_frame(self.encoding, &Request { id, ask }).map_err(unsendable)?;
         let (sender, replies) = mpsc::unbounded_channel();
         match lock(&self.waiting).as_mut() {
             Some(waiting) => waiting.insert(id, sender),
@@ -155,11 +158,9 @@ async fn read_replies(mut reader: OwnedReadHalf, encoding: Encoding, waiting: Wa
 async fn read_frame(reader: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
     let mut head = [0; HEAD_BYTES];
     reader.read_exact(&mut head).await?;
-    let length = frame_length(head).ok_or_else(|| io::Error::other("a frame that is too long"))?;
-    let mut payload = Vec::new();
-    reader.take(length as u64).read_to_end(&mut payload).await?;
-    if payload.len() < length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(payload)
+    read_payload(reader, head).await
+}
+
+fn unsendable(error: CodecError) -> Error {
+    Error::Broken(io::Error::other(error))
 }

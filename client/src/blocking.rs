@@ -4,7 +4,7 @@ use crate::address::Place;
 use crate::error::{Error, Result};
 use crate::protocol::{
     Answer, Ask, Body, Encoding, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL, Reply, Request,
-    RunDone, RunInput, Welcome, decode, encode, frame, frame_length,
+    RunDone, RunInput, Status, Welcome, decode, frame_length, message_frame,
 };
 use crate::start;
 use serde::Serialize;
@@ -117,6 +117,17 @@ impl Connection {
             other => Err(Error::Unexpected(format!("{other:?}"))),
         }
     }
+
+    /// How the daemon is.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub fn status(&mut self) -> Result<Status> {
+        match self.call(Ask::Status {})? {
+            Answer::Status(status) => Ok(*status),
+            other => Err(Error::Unexpected(format!("{other:?}"))),
+        }
+    }
 }
 
 /// Sees whether a daemon's first frame is one, and of this version.
@@ -138,14 +149,8 @@ pub(crate) fn check_welcome(payload: &[u8], place: &Place) -> Result<Welcome> {
     }
 }
 
-/// A message as a frame.
-pub(crate) fn message_frame<T: Serialize>(encoding: Encoding, message: &T) -> io::Result<Vec<u8>> {
-    let payload = encode(encoding, message).map_err(io::Error::other)?;
-    frame(&payload).ok_or_else(|| io::Error::other("the request is too long for a frame"))
-}
-
 fn write_message<T: Serialize>(mut stream: &UnixStream, encoding: Encoding, message: &T) -> io::Result<()> {
-    stream.write_all(&message_frame(encoding, message)?)
+    stream.write_all(&message_frame(encoding, message).map_err(io::Error::other)?)
 }
 
 fn read_frame(mut stream: &UnixStream) -> io::Result<Vec<u8>> {

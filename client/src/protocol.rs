@@ -6,8 +6,8 @@ mod frame;
 mod message;
 
 pub use bytes::Bytes;
-pub use codec::{CodecError, Encoding, decode, encode};
-pub use frame::{FRAME_LIMIT, HEAD_BYTES, frame, frame_length};
+pub use codec::{CodecError, Encoding, decode, encode, message_frame};
+pub use frame::{FRAME_LIMIT, HEAD_BYTES, frame, frame_length, read_payload};
 pub use message::*;
 
 /// The version of the protocol. It changes with every change that an older program would misunderstand.

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::launch::SandboxPolicy;
 use crate::subject_map::SubjectMap;
 use crate::zygote::{WarmPoint, ZygoteKey};
-use hearth_subject::Store;
+use hearth_subject::{Store, Subject};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -71,6 +71,8 @@ pub struct Resolved {
 /// Resolves orders; an atlas is opened once.
 #[derive(Debug, Default)]
 pub struct Resolver {
+    /// What will be asked of a map is worked out while the first zygote starts.
+    prepares: bool,
     maps: Mutex<BTreeMap<PathBuf, OpenMap>>,
 }
 
@@ -81,12 +83,20 @@ struct OpenMap {
 }
 
 impl Resolver {
+    /// One for a daemon: maps are ready for questions about places when the first run is.
+    #[must_use]
+    pub fn for_daemon() -> Self {
+        Self { prepares: true, ..Self::default() }
+    }
+
     /// Finds out what an order means.
     ///
     /// # Errors
     /// If there is no such subject or program, or the order contradicts itself.
     pub fn resolve(&self, order: &Order) -> Result<Resolved> {
         let (binary, map) = self.program(order)?;
+        let revision = revision(&binary);
+        let map = map.map(|subject| self.open(&subject, revision)).transpose()?;
         let mut arguments = vec![binary.clone().into_os_string()];
         arguments.extend(order.arguments.iter().cloned());
         let input = order.input.as_ref().map(|input| place_input(input, &mut arguments)).transpose()?;
@@ -100,7 +110,7 @@ impl Resolver {
             (None, None) => WarmPoint::Main,
         };
         let key = ZygoteKey {
-            revision: revision(&binary),
+            revision,
             binary,
             arguments,
             environment: order.environment.clone(),
@@ -113,7 +123,8 @@ impl Resolver {
         Ok(Resolved { key, map })
     }
 
-    fn program(&self, order: &Order) -> Result<(PathBuf, Option<Arc<SubjectMap>>)> {
+    /// The program, and the subject it is of if that has notes.
+    fn program(&self, order: &Order) -> Result<(PathBuf, Option<Subject>)> {
         let name = &order.subject;
         if name.contains('/') {
             let binary = order.directory.join(name).canonicalize();
@@ -123,21 +134,24 @@ impl Resolver {
             };
         }
         let subject = Store::open()?.find(name)?;
+        let has_notes = subject.manifest.notes.count > 0;
+        Ok((subject.binary(), has_notes.then_some(subject)))
+    }
+
+    /// A subject's map, opened when it was not, or was of another build.
+    fn open(&self, subject: &Subject, revision: u64) -> Result<Arc<SubjectMap>> {
         let binary = subject.binary();
-        if subject.manifest.notes.count == 0 {
-            return Ok((binary, None));
-        }
-        let revision = revision(&binary);
         let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = maps.get(&binary).filter(|open| open.revision == revision) {
-            return Ok((binary, Some(open.map.clone())));
+            return Ok(open.map.clone());
         }
-        let map = Arc::new(SubjectMap::open(&subject)?);
-        // While the first zygote starts, what it will need of the atlas is checked.
-        let own = map.clone();
-        std::thread::spawn(move || own.prepare());
-        maps.insert(binary.clone(), OpenMap { revision, map: map.clone() });
-        Ok((binary, Some(map)))
+        let map = Arc::new(SubjectMap::open(subject)?);
+        if self.prepares {
+            let own = map.clone();
+            std::thread::spawn(move || own.prepare());
+        }
+        maps.insert(binary, OpenMap { revision, map: map.clone() });
+        Ok(map)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use crate::harvest::Harvest;
 use crate::limits::RunLimits;
-use serde::Serialize;
+pub use hearth_client::protocol::Outcome;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,37 +26,6 @@ pub struct RunRequest {
     pub keep_counters: bool,
     /// Set when nobody wants the run any more: it is then ended as if it had timed out.
     pub unwanted: Option<Arc<AtomicBool>>,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It ended by itself, with this code.
-    Exited(i32),
-    /// A signal ended it.
-    Signalled(i32),
-    /// It took too long, on the wall or of processor time.
-    TimedOut,
-    /// It took too much memory.
-    OutOfMemory,
-    /// It wrote too much.
-    OutputLimit,
-    /// Its zygote was lost.
-    ZygoteLost,
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(code) => write!(f, "exited with code {code}"),
-            Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
-            Self::TimedOut => f.write_str("timed out"),
-            Self::OutOfMemory => f.write_str("out of memory"),
-            Self::OutputLimit => f.write_str("wrote too much"),
-            Self::ZygoteLost => f.write_str("zygote lost"),
-        }
-    }
 }
 
 /// A file that a run wrote.

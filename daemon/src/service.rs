@@ -55,7 +55,7 @@ impl Service {
         let core_count = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         Self {
             pool: Pool::new(launcher),
-            resolver: Resolver::default(),
+            resolver: Resolver::for_daemon(),
             store: Mutex::new(Store::new(kept_bytes)),
             metrics: Metrics::default(),
             demangle,
@@ -115,6 +115,25 @@ impl Service {
             zygotes: zygotes.collect(),
             latencies: self.metrics.latencies(),
         }
+    }
+}
+
+/// Counts up while it lives.
+struct Counted {
+    service: Arc<Service>,
+    counter: fn(&Service) -> &AtomicU32,
+}
+
+impl Counted {
+    fn new(service: &Arc<Service>, counter: fn(&Service) -> &AtomicU32) -> Self {
+        counter(service).fetch_add(1, Ordering::Relaxed);
+        Self { service: service.clone(), counter }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        (self.counter)(&self.service).fetch_sub(1, Ordering::Relaxed);
     }
 }
 

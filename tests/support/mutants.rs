@@ -1,7 +1,9 @@
 //! Small C programs that differ a little, as the mutants of a localization do.
 
+use hearth_client::protocol::{Order, RunInput};
+
 /// A program of the size of a bug report.
-pub const SEED_PROGRAM: &str = "struct S { int x : 5; unsigned y : 11; } s;\n\
+const SEED_PROGRAM: &str = "struct S { int x : 5; unsigned y : 11; } s;\n\
     static unsigned long t[16];\n\
     int g(struct S *p, int n) {\n  int sum = 0;\n  while (n-- > 0) {\n    p->x += n;\n    sum += p->x * p->y;\n    \
     if (sum & 1)\n      continue;\n    p->y ^= sum;\n    t[n & 15] = sum + 7;\n  }\n  return sum;\n}\n\
@@ -11,7 +13,7 @@ pub const SEED_PROGRAM: &str = "struct S { int x : 5; unsigned y : 11; } s;\n\
 const KINDS: [&[u8]; 2] = [b"+*&^|", b"123456789"];
 
 /// A mutant: one or two operators or digits of the seed program are others. Number 0 is the program itself.
-pub fn mutant(number: usize) -> String {
+fn mutant(number: usize) -> String {
     let mut text = SEED_PROGRAM.as_bytes().to_vec();
     let places: Vec<(usize, &[u8], usize)> = (0..text.len())
         .filter_map(|at| {
@@ -39,4 +41,16 @@ pub fn mutant(number: usize) -> String {
         change(single[(number + 17 * (pair + 1)) % single.len()]);
     }
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Compiles of mutants by a subject; `level` is a GCC's level of optimization.
+pub fn mutant_order(subject: &str, level: &str) -> Order {
+    let options = if subject.starts_with("tcc") { ["-c"].as_slice() } else { &["-quiet", level] };
+    let arguments = options.iter().chain(&["{}", "-o", "output"]).map(|&word| word.to_owned()).collect();
+    Order { subject: subject.to_owned(), arguments, ..Order::default() }
+}
+
+/// A run on a mutant.
+pub fn mutant_input(number: usize) -> RunInput {
+    RunInput { input: Some(mutant(number).as_str().into()), ..RunInput::default() }
 }

@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::Args;
 use hearth_client::address::Place;
 use hearth_client::protocol::{Encoding, Status};
-use hearth_client::{Answer, Ask, Connection};
+use hearth_client::{Ask, Connection};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -33,13 +33,6 @@ fn running() -> anyhow::Result<Option<Connection>> {
     Ok(Connection::open_running(&Place::of_user(), Encoding::Bincode)?)
 }
 
-fn ask_status(connection: &mut Connection) -> anyhow::Result<Status> {
-    match connection.call(Ask::Status {})? {
-        Answer::Status(status) => Ok(*status),
-        other => bail!("the daemon answered {other:?}"),
-    }
-}
-
 /// Tells how the daemon is.
 pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let Some(mut connection) = running()? else {
@@ -50,7 +43,7 @@ pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     };
-    let status = ask_status(&mut connection)?;
+    let status = connection.status()?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&status)?);
     } else {
@@ -71,7 +64,7 @@ pub fn top(args: &TopArgs) -> anyhow::Result<ExitCode> {
         if shown > 0 {
             std::thread::sleep(Duration::from_millis(args.interval));
         }
-        let status = ask_status(&mut connection)?;
+        let status = connection.status()?;
         let runs: u64 =
             status.latencies.iter().filter(|latency| latency.ask == "run").map(|latency| latency.count).sum();
         let now = Instant::now();

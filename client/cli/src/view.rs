@@ -98,7 +98,7 @@ pub fn cover(args: &CoverArgs) -> anyhow::Result<ExitCode> {
                 out,
                 "{}: {}; {} lines in {} functions ran",
                 args.program.display(),
-                outcome(&run),
+                run.outcome,
                 run.lines_executed,
                 run.functions_executed
             )?;
@@ -141,7 +141,7 @@ pub fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
                 let text = format!(
                     "{sign} {}: {}; {} lines in {} functions ran",
                     path.display(),
-                    outcome(run),
+                    run.outcome,
                     run.lines_executed,
                     run.functions_executed
                 );
@@ -186,18 +186,6 @@ fn coverage(hearth: &mut Connection, ask: Ask) -> anyhow::Result<Coverage> {
 fn chosen(mut files: Vec<FileLines>, parts: &[String]) -> Vec<FileLines> {
     files.retain(|file| parts.is_empty() || parts.iter().any(|part| file.source.contains(part)));
     files
-}
-
-fn outcome(run: &RunDone) -> String {
-    use hearth_client::protocol::Outcome;
-    match run.outcome {
-        Outcome::Exited(code) => format!("exited with code {code}"),
-        Outcome::Signalled(signal) => format!("killed by signal {signal}"),
-        Outcome::TimedOut => "timed out".to_owned(),
-        Outcome::OutOfMemory => "out of memory".to_owned(),
-        Outcome::OutputLimit => "wrote too much".to_owned(),
-        Outcome::ZygoteLost => "zygote lost".to_owned(),
-    }
 }
 
 fn painter(colour: Colour) -> Painter {

@@ -40,6 +40,15 @@ pub fn encode<T: Serialize>(encoding: Encoding, message: &T) -> Result<Vec<u8>, 
     }
 }
 
+/// A message as a frame.
+///
+/// # Errors
+/// If it is longer than a frame can be.
+pub fn message_frame<T: Serialize>(encoding: Encoding, message: &T) -> Result<Vec<u8>, CodecError> {
+    let payload = encode(encoding, message)?;
+    super::frame(&payload).ok_or_else(|| CodecError("the message is too long for a frame".to_owned()))
+}
+
 /// A message from its bytes, all of them.
 ///
 /// # Errors

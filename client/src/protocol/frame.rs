@@ -1,5 +1,8 @@
 //! Frames: a length of four bytes, the least significant first, and as many bytes.
 
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
 /// The longest frame, in bytes.
 pub const FRAME_LIMIT: usize = 64 << 20;
 /// Bytes of the length before each frame.
@@ -19,4 +22,23 @@ pub fn frame(payload: &[u8]) -> Option<Vec<u8>> {
 #[must_use]
 pub fn frame_length(head: [u8; HEAD_BYTES]) -> Option<usize> {
     Some(u32::from_le_bytes(head) as usize).filter(|&length| length <= FRAME_LIMIT)
+}
+
+/// Reads what a frame's head announces. Memory grows with what comes.
+///
+/// # Errors
+/// If the frame is too long, or does not come to its end.
+pub async fn read_payload<R: AsyncRead + Unpin>(
+    reader: &mut R,
+    head: [u8; HEAD_BYTES],
+) -> io::Result<Vec<u8>> {
+    let announced = u32::from_le_bytes(head);
+    let length = frame_length(head)
+        .ok_or_else(|| io::Error::other(format!("a frame of {announced} bytes is too long")))?;
+    let mut payload = Vec::new();
+    reader.take(length as u64).read_to_end(&mut payload).await?;
+    if payload.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(payload)
 }

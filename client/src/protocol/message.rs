@@ -441,7 +441,7 @@ pub enum Outcome {
     Exited(i32),
     /// A signal ended it.
     Signalled(i32),
-    /// It took too long.
+    /// It took too long, on the wall or of processor time.
     TimedOut,
     /// It took too much memory.
     OutOfMemory,
@@ -449,6 +449,19 @@ pub enum Outcome {
     OutputLimit,
     /// Its zygote was lost.
     ZygoteLost,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exited with code {code}"),
+            Self::Signalled(signal) => write!(f, "killed by signal {signal}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::OutOfMemory => f.write_str("out of memory"),
+            Self::OutputLimit => f.write_str("wrote too much"),
+            Self::ZygoteLost => f.write_str("zygote lost"),
+        }
+    }
 }
 
 /// What came of a run.

@@ -33,8 +33,8 @@ struct Group {
 struct Block(Arc<[u8]>);
 
 impl Block {
-    /// A block of these counts, not all of them zero; the same as one of `known` if that has them.
-    fn new(values: &[i64; BLOCK], known: &mut Known) -> Self {
+    /// A block of these counts, not all of them zero; one that is known of the place if that has them.
+    fn new(values: &[i64; BLOCK], place: usize, known: &mut Known) -> Self {
         let all = values.iter().fold(0, |all, &value| all | value.cast_unsigned());
         let width = match all {
             0..=0xff => 1,
@@ -46,7 +46,7 @@ impl Block {
         for (place, value) in bytes.chunks_exact_mut(width).zip(values) {
             place.copy_from_slice(&value.to_le_bytes()[..width]);
         }
-        known.block(&bytes[..width * BLOCK])
+        known.block(place, &bytes[..width * BLOCK])
     }
 
     /// All counts.
@@ -88,7 +88,6 @@ fn widen<const WIDTH: usize>(values: &mut [i64; BLOCK], bytes: &[u8], widened: i
 pub struct Known {
     /// For each block the last ones, and which of them is replaced next.
     blocks: Vec<([Option<Block>; KNOWN], u8)>,
-    place: usize,
 }
 
 /// Blocks that are known of each place.
@@ -98,11 +97,11 @@ impl Known {
     /// None yet, for so many ids.
     #[must_use]
     pub fn new(length: usize) -> Self {
-        Self { blocks: vec![([const { None }; KNOWN], 0); length.div_ceil(BLOCK)], place: 0 }
+        Self { blocks: vec![([const { None }; KNOWN], 0); length.div_ceil(BLOCK)] }
     }
 
-    fn block(&mut self, bytes: &[u8]) -> Block {
-        let (blocks, next) = &mut self.blocks[self.place];
+    fn block(&mut self, place: usize, bytes: &[u8]) -> Block {
+        let (blocks, next) = &mut self.blocks[place];
         if let Some(known) = blocks.iter().flatten().find(|block| *block.0 == *bytes) {
             return known.clone();
         }
@@ -166,8 +165,7 @@ impl Counts {
     pub fn set_block(&mut self, block: usize, values: &[i64; BLOCK], known: &mut Known) {
         let group = Arc::make_mut(&mut self.groups[block / GROUP]);
         let bits = (0..BLOCK).fold(0, |bits, index| bits | (u64::from(values[index] != 0) << index));
-        known.place = block;
-        group.blocks[block % GROUP] = (bits != 0).then(|| Block::new(values, known));
+        group.blocks[block % GROUP] = (bits != 0).then(|| Block::new(values, block, known));
         let before = std::mem::replace(&mut group.bits[block % GROUP], bits);
         self.executed = self.executed + bits.count_ones() as usize - before.count_ones() as usize;
     }

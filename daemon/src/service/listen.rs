@@ -1,6 +1,6 @@
 //! The daemon's socket: one daemon per directory, its own user's clients only.
 
-use super::{Demangle, Service, session};
+use super::{Counted, Demangle, Service, session};
 use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL};
 use hearth_client::address::Place;
 use hearth_client::protocol::{Failure, FailureKind};
@@ -205,27 +205,22 @@ async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// Counts a session while it lives.
-struct Counted(Arc<Service>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.sessions.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 fn accept(service: &Arc<Service>, mut stream: UnixStream) {
     // Asked of the kernel before anything is read.
     let peer = stream.peer_cred().map(|peer| peer.uid());
-    let before = service.sessions.fetch_add(1, Ordering::Relaxed);
-    let counted = Counted(service.clone());
+    let counted = Counted::new(service, |service| &service.sessions);
     let refused = match peer {
         Ok(user) if user != getuid().as_raw() => {
             tracing::warn!(user, "refused another user's client");
             Some(Failure::new(FailureKind::Foreign, "this daemon is another user's; start one of your own"))
         }
-        Err(error) => Some(Failure::new(FailureKind::Foreign, format!("who are you? {error}"))),
-        Ok(_) if before >= SESSIONS => {
+        Err(error) => Some(Failure::new(
+            FailureKind::Foreign,
+            format!(
+                "the kernel does not say whose client this is: {error}; connect through the socket in the file system"
+            ),
+        )),
+        Ok(_) if service.sessions.load(Ordering::Relaxed) > SESSIONS => {
             Some(Failure::new(FailureKind::Busy, format!("{SESSIONS} clients are connected; try later")))
         }
         Ok(_) => None,

@@ -1,45 +1,26 @@
 //! Runs that clients ask for.
 
 use super::store::Kept;
-use super::{Service, failure};
+use super::{Counted, Service, failure};
 use crate::launch::SandboxPolicy;
 use crate::limits::RunLimits;
 use crate::order::{Order as PoolOrder, Resolved, has_place_for_input, nameless_input};
-use crate::run::{Outcome as PoolOutcome, OutputFile, RunRequest};
+use crate::run::{OutputFile, RunRequest};
 use crate::worker::Answer as PoolAnswer;
 use crate::zygote::WarmPoint;
 use hearth_client::protocol::{
-    Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Order, Outcome, RunDone, RunInput,
+    Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Order, RunDone, RunInput,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Failure>;
 
 /// The search path of a run whose order gives no environment.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Counts up while it lives.
-struct Counted {
-    service: Arc<Service>,
-    counter: fn(&Service) -> &AtomicU32,
-}
-
-impl Counted {
-    fn new(service: &Arc<Service>, counter: fn(&Service) -> &AtomicU32) -> Self {
-        counter(service).fetch_add(1, Ordering::Relaxed);
-        Self { service: service.clone(), counter }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        (self.counter)(&self.service).fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// Waits for a core, and runs. `unwanted` is set when the client has gone.
 pub async fn run(
@@ -145,11 +126,10 @@ fn done(
     send_files: bool,
 ) -> RunDone {
     let PoolAnswer { run, spectrum, baseline, missing } = answer;
-    let outcome = outcome(run.outcome);
     let mut done = RunDone {
         run: 0,
         index: 0,
-        outcome,
+        outcome: run.outcome,
         stdout: Bytes(run.stdout),
         stderr: Bytes(run.stderr),
         files: run.files.into_iter().map(|file| file_info(file, send_files)).collect(),
@@ -166,7 +146,13 @@ fn done(
         (Ok(spectrum), Some(baseline), Some(map)) => {
             done.lines_executed = spectrum.lines.executed() as u64;
             done.functions_executed = spectrum.functions.executed() as u64;
-            let kept = Kept { spectrum, baseline, map: map.clone(), subject: order.subject.clone(), outcome };
+            let kept = Kept {
+                spectrum,
+                baseline,
+                map: map.clone(),
+                subject: order.subject.clone(),
+                outcome: run.outcome,
+            };
             done.run = service.store().keep(kept, name);
         }
         (Err(reason), ..) => done.no_coverage = Some(reason),
@@ -215,17 +201,6 @@ fn file_info(file: OutputFile, send: bool) -> FileInfo {
         path: file.path.to_string_lossy().into_owned(),
         size: file.bytes.len() as u64,
         bytes: send.then_some(Bytes(file.bytes)),
-    }
-}
-
-fn outcome(outcome: PoolOutcome) -> Outcome {
-    match outcome {
-        PoolOutcome::Exited(code) => Outcome::Exited(code),
-        PoolOutcome::Signalled(signal) => Outcome::Signalled(signal),
-        PoolOutcome::TimedOut => Outcome::TimedOut,
-        PoolOutcome::OutOfMemory => Outcome::OutOfMemory,
-        PoolOutcome::OutputLimit => Outcome::OutputLimit,
-        PoolOutcome::ZygoteLost => Outcome::ZygoteLost,
     }
 }
 

@@ -10,9 +10,8 @@ use crate::limits::{
 };
 use hearth_client::protocol::{
     Answer, Ask, BUILD, Body, Encoding, Failure, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL,
-    Reply, Request, RunInput, Welcome, decode, encode, frame, frame_length,
+    Reply, Request, RunInput, Welcome, decode, message_frame, read_payload,
 };
-use serde::Serialize;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,7 +93,7 @@ pub async fn welcome(stream: &mut UnixStream, refused: Option<Failure>) -> io::R
         capabilities: Vec::new(),
         refused,
     };
-    let bytes = message_frame(Encoding::Json, &welcome).ok_or_else(|| io::Error::other("a long greeting"))?;
+    let bytes = message_frame(Encoding::Json, &welcome).map_err(io::Error::other)?;
     timeout(GREETING_DEADLINE, stream.write_all(&bytes)).await?
 }
 
@@ -209,21 +208,17 @@ impl Session {
             Ok(answer) => Body::Done(answer),
             Err(failure) => Body::Failed(failure),
         };
-        let bytes = message_frame(self.encoding, &Reply { id, last, body }).or_else(|| {
+        let bytes = message_frame(self.encoding, &Reply { id, last, body }).or_else(|_| {
             let problem =
                 "the answer is too long for a frame; ask for less, at another level or without files";
             let body = Body::Failed(Failure::new(FailureKind::TooLarge, problem));
             message_frame(self.encoding, &Reply { id, last, body })
         });
-        if let Some(bytes) = bytes {
+        if let Ok(bytes) = bytes {
             // If nobody writes any more, nobody reads either.
             let _ = self.answers.send(bytes).await;
         }
     }
-}
-
-fn message_frame<T: Serialize>(encoding: Encoding, message: &T) -> Option<Vec<u8>> {
-    frame(&encode(encoding, message).ok()?)
 }
 
 /// Writes answers as they come. An error if the client does not take them.
@@ -237,8 +232,7 @@ async fn write_answers(mut writer: OwnedWriteHalf, mut answers: mpsc::Receiver<V
     Ok(())
 }
 
-/// Reads a frame. It may take long to begin, but not to end. Memory grows with what comes, not with what is
-/// announced.
+/// Reads a frame. It may take long to begin, but not to end.
 async fn read_frame<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Vec<u8>> {
     let mut head = [0; HEAD_BYTES];
     let begun = reader.read(&mut head[..1]).await?;
@@ -247,14 +241,7 @@ async fn read_frame<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Vec<u
     }
     let rest = async {
         reader.read_exact(&mut head[1..]).await?;
-        let length = frame_length(head)
-            .ok_or_else(|| io::Error::other(format!("a frame of {} bytes", u32::from_le_bytes(head))))?;
-        let mut payload = Vec::new();
-        reader.take(length as u64).read_to_end(&mut payload).await?;
-        if payload.len() < length {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Ok(payload)
+        read_payload(reader, head).await
     };
     timeout(FRAME_DEADLINE, rest).await.map_err(|_| io::Error::other("it does not end its frame"))?
 }

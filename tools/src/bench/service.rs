@@ -5,12 +5,12 @@
 
 use crate::daemon::Daemon;
 use crate::measure::SubjectResult;
-use crate::mutants::mutant;
+use crate::mutants::{mutant_input, mutant_order};
 use anyhow::{Context, bail};
 use hearth_client::protocol::{
-    Aggregation, Body, Encoding, Formula, Level, Measure, Order, Reply, RunInput, RunRef, Status, encode,
+    Aggregation, Body, Encoding, Formula, Level, Measure, Reply, RunRef, Status, encode,
 };
-use hearth_client::{Answer, Ask, Connection};
+use hearth_client::{Answer, Ask};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -39,31 +39,22 @@ pub fn run(
     Ok(results)
 }
 
-fn order(subject: &str) -> Order {
-    let options: &[&str] = if subject.starts_with("tcc") { &["-c"] } else { &["-quiet", "-O2"] };
-    let arguments = options.iter().chain(&["{}", "-o", "output"]).map(|&word| word.to_owned()).collect();
-    Order { subject: subject.to_owned(), arguments, ..Order::default() }
-}
-
-fn input(number: usize) -> RunInput {
-    RunInput { input: Some(mutant(number).as_str().into()), ..RunInput::default() }
-}
-
 fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<SubjectResult> {
     let scratch = tempfile::tempdir()?;
     let daemon = Daemon::start(&hearth.with_file_name("hearthd"), &scratch.path().join("run"), &[]);
     let mut client = daemon.connect(Encoding::Bincode);
-    let failing = client.run(order(subject), input(0))?.run;
+    let failing = client.run(mutant_order(subject, "-O2"), mutant_input(0))?.run;
     eprintln!("{subject}: {PASSING} runs to keep");
     let mut passing = Vec::new();
     let mut keep = |numbers: std::ops::RangeInclusive<usize>| -> anyhow::Result<Status> {
-        let ask = Ask::Batch { order: order(subject), inputs: numbers.map(input).collect() };
+        let ask =
+            Ask::Batch { order: mutant_order(subject, "-O2"), inputs: numbers.map(mutant_input).collect() };
         client.call_each(ask, |answer| {
             if let Answer::Run(run) = answer {
                 passing.push(run.run);
             }
         })?;
-        status(&mut client)
+        Ok(client.status()?)
     };
     // The first ones start the zygotes.
     let before = keep(1..=WARM_UPS)?;
@@ -112,7 +103,13 @@ fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<Subjec
         ),
         ("rank files by 501", Box::new(|_| rank(Level::Files))),
         ("rank functions by 501", Box::new(|_| rank(Level::Functions))),
-        ("run", Box::new(|index| Ask::Run { order: order(subject), input: input(PASSING + index) })),
+        (
+            "run",
+            Box::new(|index| Ask::Run {
+                order: mutant_order(subject, "-O2"),
+                input: mutant_input(PASSING + index),
+            }),
+        ),
     ];
     let mut medians_s = BTreeMap::new();
     let mut repeats = BTreeMap::new();
@@ -170,13 +167,6 @@ fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<Subjec
     Ok(SubjectResult { ratios, medians_s, repeats, about })
 }
 
-fn status(client: &mut Connection) -> anyhow::Result<Status> {
-    match client.call(Ask::Status {})? {
-        Answer::Status(status) => Ok(*status),
-        other => bail!("no status but {other:?}"),
-    }
-}
-
 /// Runs per second of so many clients.
 fn throughput(daemon: &Daemon, subject: &str, clients: usize) -> anyhow::Result<f64> {
     let until = Instant::now() + THROUGHPUT_TIME;
@@ -184,7 +174,7 @@ fn throughput(daemon: &Daemon, subject: &str, clients: usize) -> anyhow::Result<
         let mut connection = daemon.connect(Encoding::Bincode);
         let mut runs = 0;
         while Instant::now() < until {
-            connection.run(order(subject), input(client * 1000 + runs))?;
+            connection.run(mutant_order(subject, "-O2"), mutant_input(client * 1000 + runs))?;
             runs += 1;
         }
         Ok(runs)

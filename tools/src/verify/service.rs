@@ -1,15 +1,14 @@
 //! The check `service`: many clients for long, daemons killed under load, and frames of any bytes.
 
 use crate::daemon::{Daemon, descendants, is_alive};
-use crate::mutants::mutant;
+use crate::mutants::{mutant_input, mutant_order};
 use anyhow::{Context, bail, ensure};
 use fastrand::Rng;
 use hearth_client::address::Place;
 use hearth_client::protocol::{
-    Aggregation, Encoding, Formula, Level, Limits, Measure, Order, Outcome, Reply, Request, RunInput, RunRef,
-    Status, decode, encode,
+    Aggregation, Encoding, Formula, Level, Measure, Outcome, Reply, Request, RunInput, RunRef, decode, encode,
 };
-use hearth_client::{Answer, Ask, Connection};
+use hearth_client::{Answer, Ask};
 use peak_alloc::PeakAlloc;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -42,17 +41,6 @@ pub struct Plan {
     pub seed: u64,
 }
 
-fn order(subject: &str) -> Order {
-    let options: &[&str] = if subject.starts_with("tcc") { &["-c"] } else { &["-quiet", "-O1"] };
-    let arguments = options.iter().chain(&["{}", "-o", "output"]).map(|&word| word.to_owned()).collect();
-    let limits = Limits { wall_ms: Some(60_000), ..Limits::default() };
-    Order { subject: subject.to_owned(), arguments, limits, ..Order::default() }
-}
-
-fn input(number: usize) -> RunInput {
-    RunInput { input: Some(mutant(number).as_str().into()), ..RunInput::default() }
-}
-
 /// Runs the check.
 pub fn run(hearth: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()> {
     let hearthd = hearth.with_file_name("hearthd");
@@ -75,8 +63,8 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
     let mut runs: Vec<RunRef> = Vec::new();
     for number in 0..PROGRAMS {
         let name = format!("run {number}");
-        let given = RunInput { name: Some(name.clone()), ..input(number) };
-        let run = client.run(order(&plan.subject), given)?;
+        let given = RunInput { name: Some(name.clone()), ..mutant_input(number) };
+        let run = client.run(mutant_order(&plan.subject, "-O1"), given)?;
         ensure!(run.no_coverage.is_none(), "no coverage: {:?}", run.no_coverage);
         expected.push(Expected::Run(number, run.outcome, run.lines_executed));
         runs.push(RunRef::Name(name));
@@ -107,7 +95,7 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
                     std::thread::sleep(Duration::from_millis(random.u64(0..20)));
                 }
                 Expected::Run(number, outcome, lines) => {
-                    let run = connection.run(order(&plan.subject), input(*number))?;
+                    let run = connection.run(mutant_order(&plan.subject, "-O1"), mutant_input(*number))?;
                     ensure!(
                         run.outcome == *outcome && run.lines_executed == *lines,
                         "run {number} is another"
@@ -123,7 +111,7 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
         let threads: Vec<_> = (0..plan.clients).map(|client| scope.spawn(move || work(client))).collect();
         while Instant::now() < until {
             std::thread::sleep(plan.time / 20);
-            sizes.push(status(&mut client)?.memory_bytes >> 20);
+            sizes.push(client.status()?.memory_bytes >> 20);
         }
         let mut small = Vec::new();
         for thread in threads {
@@ -144,16 +132,9 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
         at(100)
     );
     println!("the daemon's memory in MiB: {sizes:?}");
-    let last = status(&mut client)?;
+    let last = client.status()?;
     ensure!(last.running == 0 && last.queued == 0, "{} runs are left", last.running + last.queued);
     Ok(())
-}
-
-fn status(client: &mut Connection) -> anyhow::Result<Status> {
-    match client.call(Ask::Status {})? {
-        Answer::Status(status) => Ok(*status),
-        other => bail!("no status but {other:?}"),
-    }
 }
 
 /// Small questions about runs.
@@ -189,7 +170,9 @@ fn kills(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
             .map(|number| {
                 let mut connection = daemon.connect(Encoding::Bincode);
                 let subject = plan.subject.clone();
-                std::thread::spawn(move || while connection.run(order(&subject), input(number)).is_ok() {})
+                std::thread::spawn(move || {
+                    while connection.run(mutant_order(&subject, "-O1"), mutant_input(number)).is_ok() {}
+                })
             })
             .collect();
         // A launcher, a zygote and a run at least.
@@ -204,7 +187,7 @@ fn kills(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
         daemon.process.wait()?;
         let killed = Instant::now();
         let next = Daemon::start(hearthd, &scratch.path().join("run"), &[]);
-        status(&mut next.connect(Encoding::Json)).context("of the next daemon")?;
+        next.connect(Encoding::Json).status().context("of the next daemon")?;
         slowest = slowest.max(killed.elapsed());
         clients.into_iter().for_each(|client| drop(client.join()));
         std::thread::sleep(Duration::from_secs(1).saturating_sub(killed.elapsed()));
@@ -223,11 +206,11 @@ fn frames(hearthd: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()>
     let scratch = tempfile::tempdir()?;
     let daemon = Daemon::start(hearthd, &scratch.path().join("run"), &[]);
     let mut client = daemon.connect(Encoding::Json);
-    let before = status(&mut client)?.memory_bytes;
+    let before = client.status()?.memory_bytes;
     println!("{} random frames from seed {}", plan.frames, plan.seed);
     let seeds: Vec<(Encoding, Vec<u8>)> = questions(&(0..6).map(RunRef::Id).collect::<Vec<_>>())
         .into_iter()
-        .chain([Ask::Run { order: order("tcc"), input: input(1) }, Ask::Runs {}])
+        .chain([Ask::Run { order: mutant_order("tcc", "-O1"), input: mutant_input(1) }, Ask::Runs {}])
         .flat_map(|ask| [Encoding::Json, Encoding::Bincode].map(|encoding| (encoding, ask.clone())))
         .map(|(encoding, ask)| Ok((encoding, encode(encoding, &Request { id: 1, ask })?)))
         .collect::<anyhow::Result<_>>()?;
@@ -258,7 +241,7 @@ fn frames(hearthd: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()>
             send(&daemon.place, *encoding, &bytes)?;
         }
     }
-    let after = status(&mut client)?.memory_bytes;
+    let after = client.status()?.memory_bytes;
     println!(
         "{read} were messages; one in {SENT} was sent to a daemon, which had {} MiB before and {} MiB after",
         before >> 20,
