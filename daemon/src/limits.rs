@@ -29,6 +29,8 @@ pub const FUNCTIONS: u32 = 1 << 24;
 pub const SESSIONS: u32 = 256;
 /// Requests of one client under way at a time; no more are read until one is answered.
 pub const REQUESTS_UNDER_WAY: usize = 16;
+/// Runs whose quality as a set is measured on the thread that reads requests.
+pub const SMALL_SET: usize = 8;
 /// Answers that wait to be written to one client.
 pub const ANSWERS_WAITING: usize = 4;
 /// A client says hello within this time.
@@ -49,6 +51,9 @@ pub const RUNS_DEADLINE: Duration = Duration::from_secs(70);
 pub const ENDING_DEADLINE: Duration = Duration::from_secs(5);
 /// How often a client that has all its requests under way is asked whether it is still there.
 pub const HANG_UP_INTERVAL: Duration = Duration::from_millis(100);
+/// How far runs stand back behind what works on them in the daemon, and that behind what answers questions, in steps
+/// of niceness.
+pub const RUN_NICENESS: i32 = 5;
 /// The log is emptied at the start if it is longer, in bytes.
 pub const LOG_BYTES: u64 = 10 << 20;
 

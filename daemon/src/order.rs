@@ -184,6 +184,26 @@ fn place_input(input: &Path, arguments: &mut [OsString]) -> Result<PathBuf> {
     Ok(input.to_owned())
 }
 
+/// The arguments of one run, instead of those of its zygote, which must wait where it has not looked at them yet.
+///
+/// # Errors
+/// If it waits elsewhere, or the input is not among them.
+pub fn other_arguments(key: &ZygoteKey, arguments: &[String]) -> Result<Vec<OsString>> {
+    if key.warm != WarmPoint::Main {
+        let problem = "a run can have arguments of its own only if its order waits at `main`";
+        return Err(Error::Order(problem.to_owned()));
+    }
+    if arguments.iter().any(|argument| argument.contains('\0')) {
+        return Err(Error::Order("an argument has a NUL in it".to_owned()));
+    }
+    let mut words = vec![key.binary.clone().into_os_string()];
+    words.extend(arguments.iter().map(OsString::from));
+    if let Some(input) = &key.input {
+        place_input(input, &mut words)?;
+    }
+    Ok(words)
+}
+
 /// The path of an input that has none.
 #[must_use]
 pub fn nameless_input() -> PathBuf {

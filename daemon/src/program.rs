@@ -4,7 +4,7 @@ use crate::error::{Error, ProgramProblem, Result};
 use hearth_coverage::demangle::demangle;
 use object::elf;
 use object::read::ReadCache;
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use std::fs::File;
 use std::path::Path;
 
@@ -73,11 +73,17 @@ fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Resu
     let sections = header.sections(endian, data).map_err(damaged)?;
     let symbols = sections.symbols(endian, data, elf::SHT_SYMTAB).map_err(damaged)?;
     program.has_symbols = !symbols.is_empty();
+    // All names in one read: one by one they would take a second.
+    let names = match sections.section(symbols.string_section()) {
+        Ok(section) => section.data(endian, data).map_err(damaged)?,
+        Err(_) => &[],
+    };
     for symbol in symbols.iter() {
         if symbol.st_shndx(endian) == elf::SHN_UNDEF {
             continue;
         }
-        let Ok(name) = symbol.name(endian, symbols.strings()) else { continue };
+        let Some(name) = names.get(symbol.st_name(endian) as usize..) else { continue };
+        let Some(name) = name.split(|&byte| byte == 0).next() else { continue };
         if name == b"__gcov_root" {
             program.gcov_root = Some(symbol.st_value(endian));
         } else if symbol.st_type() == elf::STT_FUNC && function.is_some_and(|wanted| is_named(name, wanted)) {

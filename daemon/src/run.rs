@@ -16,6 +16,8 @@ pub struct RunRequest {
     pub input: Option<Vec<u8>>,
     /// Standard input.
     pub stdin: Vec<u8>,
+    /// Other arguments than the zygote's, its name among them; the zygote must wait at `main`.
+    pub arguments: Option<Vec<OsString>>,
     /// The working directory, if not the zygote's.
     pub directory: Option<PathBuf>,
     /// Variables added to the environment.

@@ -5,6 +5,7 @@
 //! mounted is read-only. The launcher stays above it, ends it when the daemon is gone, and ends as it does.
 
 use crate::launch::{DAEMON_FD, ORDER_FD, Order, Report, environment, fix_addresses};
+use crate::limits::RUN_NICENESS;
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::mount::{MountPropagationFlags, mount_change};
@@ -22,8 +23,6 @@ use std::process::{Command, ExitCode, Stdio};
 const SMALLEST_PID_LIMIT: u64 = 301;
 /// What a subject may write before its warm point.
 const START_FILE_BYTES: u64 = 16 << 20;
-/// How far runs stand back behind the daemon.
-const RUN_NICENESS: i32 = 5;
 /// The highest number a capability can have.
 const LAST_CAPABILITY: i32 = 63;
 
@@ -152,12 +151,21 @@ fn enter_namespaces(missing: &mut Vec<String>) {
     }
 }
 
+/// Where cores are scarce, answers to other clients come before runs; it costs a run nothing where they are not. Nothing
+/// depends on it.
+fn stand_back() {
+    let _ = rustix::process::nice(RUN_NICENESS);
+    // Where the kernel shares cores among sessions first, niceness counts within a session only; the session has its own.
+    let _ = fs::write("/proc/self/autogroup", RUN_NICENESS.to_string());
+}
+
 /// Becomes the subject.
 fn start(daemon: &mut UnixStream, order: &Order, mut missing: Vec<String>) -> Result<Infallible, String> {
     let at = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
     // The subject ends with its launcher.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("set a death signal"))?;
     let _ = rustix::process::setsid();
+    stand_back();
     let limited = seal_mounts(order.processes, &mut missing);
     let is_root = rustix::process::getuid().is_root();
     if !limited && is_root {
@@ -174,8 +182,6 @@ fn start(daemon: &mut UnixStream, order: &Order, mut missing: Vec<String>) -> Re
     if fix_addresses().is_err() {
         missing.push("fixed addresses, so that equal runs have equal counts".into());
     }
-    // Where cores are scarce, answers to other clients come before runs; it costs a run nothing where they are not.
-    let _ = rustix::process::nice(RUN_NICENESS);
     // What it writes before its warm point is kept in memory; a run has a limit of its own.
     let start_output = libc::rlimit { rlim_cur: START_FILE_BYTES, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the kernel reads one record.

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use store::Store;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 
 /// Makes a function's name readable.
@@ -37,6 +38,8 @@ pub struct Service {
     store: Mutex<Store>,
     metrics: Metrics,
     demangle: Demangle,
+    /// Whose blocking threads do the runs.
+    run_threads: Handle,
     /// One permit for each core.
     cores: Arc<Semaphore>,
     core_count: u32,
@@ -49,9 +52,10 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service that starts zygotes with `launcher` and keeps at most `kept_bytes` of spectra.
+    /// A service that starts zygotes with `launcher`, keeps at most `kept_bytes` of spectra and works on runs on the
+    /// blocking threads of `run_threads`.
     #[must_use]
-    pub fn new(launcher: PathBuf, kept_bytes: u64, demangle: Demangle) -> Self {
+    pub fn new(launcher: PathBuf, kept_bytes: u64, demangle: Demangle, run_threads: Handle) -> Self {
         let core_count = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         Self {
             pool: Pool::new(launcher),
@@ -59,6 +63,7 @@ impl Service {
             store: Mutex::new(Store::new(kept_bytes)),
             metrics: Metrics::default(),
             demangle,
+            run_threads,
             cores: Arc::new(Semaphore::new(core_count as usize)),
             core_count,
             queued: AtomicU32::new(0),
@@ -80,7 +85,11 @@ impl Service {
             Ask::Subjects {} => subjects(),
             Ask::Runs {} => Ok(Answer::Runs(self.store().list())),
             Ask::Name { run, name } => self.store().name(run, name).map(|()| Answer::Ok {}),
-            Ask::Forget { runs } => self.store().forget(runs).map(|()| Answer::Ok {}),
+            Ask::Forget { runs } => {
+                let forgotten = self.store().forget(runs)?;
+                drop(forgotten);
+                Ok(Answer::Ok {})
+            }
             Ask::Status {} => Ok(Answer::Status(Box::new(self.status()))),
             Ask::Stop {} => {
                 self.stop.notify_one();

@@ -5,8 +5,8 @@ use crate::memory::{Memory, PAGE_BYTES};
 use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
 use hearth_shim_abi::{
-    NOTE_BEGIN, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_REMOVED, NOTES_LIMIT, Note,
-    REQUEST_LIMIT, REQUEST_RUN, Request,
+    ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_REMOVED, NOTES_LIMIT,
+    Note, REQUEST_LIMIT, REQUEST_RUN, Request,
 };
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
 use std::collections::BTreeMap;
@@ -54,13 +54,23 @@ impl Stage {
                 text.extend_from_slice(part.as_bytes());
             }
         }
+        let arguments = request.arguments.as_deref().unwrap_or_default();
+        for argument in arguments {
+            text.extend_from_slice(argument.as_bytes());
+            text.push(0);
+        }
         let size = size_of::<Request>() + text.len();
         if size > REQUEST_LIMIT {
-            return Err(Error::TooLarge { what: "the run's environment", size, limit: REQUEST_LIMIT });
+            let what = "the run's environment and arguments";
+            return Err(Error::TooLarge { what, size, limit: REQUEST_LIMIT });
+        }
+        if arguments.len() > ARGUMENT_LIMIT {
+            let what = "the number of the run's arguments";
+            return Err(Error::TooLarge { what, size: arguments.len(), limit: ARGUMENT_LIMIT });
         }
         let head = Request {
             kind: REQUEST_RUN,
-            has_input: u32::from(request.input.is_some()),
+            argument_count: arguments.len() as u32,
             cpu_s: limits.cpu_s,
             file_bytes: limits.output_bytes,
             processes: limits.processes,

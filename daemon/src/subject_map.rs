@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::places::Places;
 use hearth_coverage::ObjectMap;
 use hearth_coverage::atlas::Atlas;
-use hearth_coverage::spectrum::{KnownBlocks, Place};
+use hearth_coverage::spectrum::{KnownBlocks, Learned, Place};
 use hearth_subject::Subject;
 use hearth_subject::atlas::AtlasFile;
 use self_cell::self_cell;
@@ -35,7 +35,12 @@ pub struct SubjectMap {
     places: OnceLock<std::result::Result<Places, String>>,
     /// Shared by all zygotes of the subject.
     known: Mutex<KnownBlocks>,
+    /// What zygotes that are started begin with.
+    learned: Mutex<Learned>,
 }
+
+/// What a zygote has learned is taken over when it is by this share more than is known.
+const WORTH_LEARNING: f64 = 0.05;
 
 impl SubjectMap {
     /// Opens a subject's atlas, building it first if need be.
@@ -51,10 +56,11 @@ impl SubjectMap {
             let first_functions = (0..atlas.object_count()).map(first).collect();
             Ok::<_, hearth_coverage::Error>(Tables { atlas, first_functions, maps })
         })?;
-        let known = opened.with_dependent(|_, tables| {
-            KnownBlocks::new(tables.atlas.lines().len(), tables.atlas.function_count() as usize)
-        });
-        Ok(Self { opened, places: OnceLock::new(), known: Mutex::new(known) })
+        let (line_count, function_count) = opened
+            .with_dependent(|_, tables| (tables.atlas.lines().len(), tables.atlas.function_count() as usize));
+        let known = Mutex::new(KnownBlocks::new(line_count, function_count));
+        let learned = Mutex::new(Learned::new(function_count));
+        Ok(Self { opened, places: OnceLock::new(), known, learned })
     }
 
     /// Calls a function with the atlas.
@@ -74,6 +80,24 @@ impl SubjectMap {
     pub fn known_blocks(&self) -> MutexGuard<'_, KnownBlocks> {
         // Every entry is right at any time, so a thread that died with the lock did no harm.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the counts of its functions are found, as far as known.
+    pub fn learned(&self) -> Learned {
+        self.locked_learned().clone()
+    }
+
+    /// Takes over what a zygote has learned, if it is much more.
+    pub fn learn(&self, learned: &Learned) {
+        let mut known = self.locked_learned();
+        if learned.count() as f64 > known.count() as f64 * (1.0 + WORTH_LEARNING) {
+            *known = learned.clone();
+        }
+    }
+
+    fn locked_learned(&self) -> MutexGuard<'_, Learned> {
+        // It is replaced as a whole.
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where its lines and functions are, found when first asked for.

@@ -65,9 +65,8 @@ impl Worker {
             return Ok(Self { zygote, coverage: None, missing });
         };
         map.with_atlas(|atlas| zygote.count(atlas))?;
-        let (line_count, function_count) =
-            map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
-        let adder = Adder::new(line_count, function_count);
+        let line_count = map.with_atlas(|atlas| atlas.lines().len());
+        let adder = Adder::new(line_count, map.learned());
         let mut coverage = Coverage { map, baseline: Arc::default(), adder, problem: None };
         if let Some(counting) = zygote.counting() {
             coverage.add_all(counting)?;
@@ -119,6 +118,7 @@ impl Worker {
             (Ok(_), Some(problem)) => Err(problem.to_string()),
             (Err(reason), _) => Err(reason.clone()),
         };
+        coverage.map.learn(coverage.adder.learned());
         run.times.harvest += taking.elapsed();
         run.times.total = started.elapsed();
         let baseline = Some(coverage.baseline.clone());

@@ -4,21 +4,38 @@
 //! returns. However the run ends, its memory stays until the keeper is killed, and the daemon reads it.
 
 use crate::{files, message, start, sys};
-use hearth_shim_abi::{NOTE_BEGIN, NOTE_FAILED, Note, Request};
+use hearth_shim_abi::{ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, Note, Request};
 use std::arch::asm;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most variables a run's environment can have.
 pub const ENVIRONMENT_LIMIT: usize = 4096;
 
-struct Environment(UnsafeCell<[*mut c_char; ENVIRONMENT_LIMIT + 1]>);
+/// Pointers to C strings, with a null pointer behind them.
+struct List<const LENGTH: usize>(UnsafeCell<[*mut c_char; LENGTH]>);
 
 // SAFETY: written once, when a run begins and has one thread.
-unsafe impl Sync for Environment {}
+unsafe impl<const LENGTH: usize> Sync for List<LENGTH> {}
 
-static ENVIRONMENT: Environment = Environment(UnsafeCell::new([ptr::null_mut(); ENVIRONMENT_LIMIT + 1]));
+impl<const LENGTH: usize> List<LENGTH> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new([ptr::null_mut(); LENGTH]))
+    }
+}
+
+static ENVIRONMENT: List<{ ENVIRONMENT_LIMIT + 1 }> = List::new();
+static ARGUMENTS: List<{ ARGUMENT_LIMIT + 1 }> = List::new();
+/// How many arguments the run was given; 0 if it has the zygote's.
+static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// The arguments that the run was given instead of the zygote's.
+pub fn arguments() -> Option<(c_int, *mut *mut c_char)> {
+    let count = ARGUMENT_COUNT.load(Ordering::Relaxed);
+    (count > 0).then(|| (count as c_int, ARGUMENTS.0.get().cast()))
+}
 
 /// The descriptors that come with a request.
 pub struct Descriptors;
@@ -75,7 +92,7 @@ fn keep() -> sys::Result<()> {
 
 /// Hands the run's memory to the daemon, in a group of processes of its own.
 fn announce(channel: c_int) -> sys::Result<()> {
-    sys::new_session();
+    sys::new_group();
     let mut fds = [-1; 3];
     let paths: [&[u8]; 3] = [b"/proc/self/mem\0", b"/proc/self/pagemap\0", b"/proc/self/statm\0"];
     for (fd, path) in fds.iter_mut().zip(paths) {
@@ -110,24 +127,25 @@ fn limit(request: &Request) -> sys::Result<()> {
     Ok(())
 }
 
-/// Sets the working directory and the environment.
+/// Sets the working directory, the environment and the arguments.
 fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
     let directory_end = request.directory_length as usize;
     let (directory, additions) = text.split_at_mut_checked(directory_end).ok_or(libc::EINVAL)?;
     if !directory.is_empty() {
         sys::change_directory(directory)?;
     }
-    if request.addition_count == 0 {
-        return Ok(());
-    }
+    let mut strings = additions.split_inclusive_mut(|&byte| byte == 0);
     // SAFETY: a run that begins has one thread, and nothing else refers to the list.
     let list = unsafe { &mut *ENVIRONMENT.0.get() };
-    let mut count = 0;
-    for addition in additions.split_inclusive_mut(|&byte| byte == 0).take(request.addition_count as usize) {
-        *list.get_mut(count).ok_or(libc::E2BIG)? = addition.as_mut_ptr().cast();
-        count += 1;
+    // SAFETY: as above.
+    let arguments = unsafe { &mut *ARGUMENTS.0.get() };
+    let added = take_strings(&mut strings, request.addition_count, list)?;
+    let argument_count = take_strings(&mut strings, request.argument_count, arguments)?;
+    ARGUMENT_COUNT.store(argument_count, Ordering::Relaxed);
+    if added == 0 {
+        return Ok(());
     }
-    let added = count;
+    let mut count = added;
     let mut next = start::environment();
     loop {
         // SAFETY: the list ends with a null pointer, at which the loop ends.
@@ -147,6 +165,22 @@ fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
     // SAFETY: the list is static and ends with a null pointer.
     unsafe { start::set_environment(list.as_mut_ptr()) };
     Ok(())
+}
+
+/// Puts so many strings into a list that keeps room for the null pointer, and says how many they are.
+fn take_strings<'a>(
+    strings: &mut impl Iterator<Item = &'a mut [u8]>,
+    count: u32,
+    list: &mut [*mut c_char],
+) -> sys::Result<usize> {
+    let mut taken = 0;
+    for string in strings.take(count as usize) {
+        *list.get_mut(taken).filter(|_| string.ends_with(&[0])).ok_or(libc::E2BIG)? =
+            string.as_mut_ptr().cast();
+        taken += 1;
+    }
+    *list.get_mut(taken).ok_or(libc::E2BIG)? = ptr::null_mut();
+    Ok(taken)
 }
 
 fn has_same_name(one: *const c_char, other: *const c_char) -> bool {

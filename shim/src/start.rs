@@ -1,7 +1,7 @@
 //! The beginning of a subject: `main` is wrapped, Hearth's variables leave the environment, and the warm point
 //! is prepared.
 
-use crate::{hook, message, server, sys};
+use crate::{hook, message, run, server, sys};
 use hearth_shim_abi::{
     CONTROL_FD, CONTROL_VARIABLE, Config, EVENT_MISSED, EVENT_NO_HOOK, INACTIVE, OWN_VARIABLES, SHIM_FD,
     VERSION, WARM_MAIN, WARM_SYMBOL,
@@ -80,7 +80,9 @@ unsafe extern "C" fn warm_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *
     }
     // SAFETY: the environment may have been replaced for a run.
     let envp = unsafe { environ };
-    // SAFETY: the arguments are the start code's.
+    // A run may have been given others.
+    let (argc, argv) = run::arguments().unwrap_or((argc, argv));
+    // SAFETY: the arguments are the start code's, or a list like it that stays as it is.
     let code = unsafe { main(argc, argv, envp) };
     if config().is_some() && !server::is_run() {
         server::tell(EVENT_MISSED, code);

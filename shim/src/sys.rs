@@ -183,10 +183,10 @@ pub fn pid() -> c_int {
     unsafe { call!(libc::SYS_getpid) }.unwrap_or(0) as c_int
 }
 
-/// Makes the process the leader of a session and a group of its own.
-pub fn new_session() {
-    // SAFETY: the call takes nothing. It fails only for a group leader, which a forked process is not.
-    let _ = unsafe { call!(libc::SYS_setsid) };
+/// Makes the process the leader of a group of its own.
+pub fn new_group() {
+    // SAFETY: the call takes numbers. It fails only for a session's leader, which a forked process is not.
+    let _ = unsafe { call!(libc::SYS_setpgid, 0, 0) };
 }
 
 /// Changes to a directory whose path ends in NUL.

@@ -23,6 +23,7 @@ mod warm_exact;
 mod atlas;
 mod damaged_files;
 mod handmade_notes;
+mod localize;
 mod misbehaving;
 mod real_notes;
 mod report_formats;

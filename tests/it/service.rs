@@ -79,7 +79,7 @@ fn questions(runs: [u64; 3]) -> Vec<Ask> {
             asks.push(Ask::Delta { run: one.clone(), against: two.clone(), level, counts });
             asks.push(Ask::Delta { run: three.clone(), against: RunRef::Baseline, level, counts });
         }
-        for formula in [Formula::Ochiai, Formula::Dstar] {
+        for formula in [Formula::Ochiai, Formula::Dstar, Formula::Votes] {
             asks.push(Ask::Rank {
                 failing: vec![one.clone()],
                 passing: vec![two.clone(), three.clone()],
@@ -95,6 +95,47 @@ fn questions(runs: [u64; 3]) -> Vec<Ask> {
     }
     asks.push(Ask::Quality { failing: one, passing: vec![two, three], alpha: 0.8 });
     asks
+}
+
+#[test]
+fn a_run_can_have_arguments_of_its_own() {
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    let mut hearth = daemon.connect(Encoding::Json);
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let plain = "-c {} -o out.o";
+    let other = "-c -g -DX=3 {} -o other.o";
+    let at_main = |arguments: &str| Order { arguments: words(arguments), warm: Some("main".into()), ..tcc() };
+    let own = |hearth: &mut Connection, arguments: &str| {
+        let given = RunInput { arguments: Some(words(arguments)), ..input(7) };
+        hearth.run(at_main(plain), given).unwrap_or_else(|error| panic!("{error}"))
+    };
+    // The same as a zygote with these arguments, count for count, whatever came before.
+    for arguments in [other, plain, other, "-E {}"] {
+        let expected = hearth.run(at_main(arguments), input(7)).unwrap_or_else(|error| panic!("{error}"));
+        let found = own(&mut hearth, arguments);
+        assert_eq!((found.outcome, &found.stdout), (expected.outcome, &expected.stdout));
+        assert_eq!(found.files, expected.files);
+        let (run, against) = (found.run.into(), expected.run.into());
+        let delta = hearth.call(Ask::Delta { run, against, level: Level::Lines, counts: true });
+        let Ok(Answer::Coverage(delta)) = delta else { panic!("{delta:?}") };
+        assert_eq!(delta.lines, [], "with {arguments}");
+    }
+    assert_eq!(own(&mut hearth, "-no-such-option {}").outcome, Outcome::Exited(1));
+    // What the zygote has read already cannot be replaced, and too much is no argument.
+    let many = vec!["-DA".to_owned(); 2000];
+    for (order, arguments, part) in [
+        (tcc(), words(plain), "only if its order waits at `main`"),
+        (at_main(plain), words("-c out.c"), "input.c is not among the program's arguments"),
+        (at_main(plain), [words("{}"), many].concat(), "the number of the run's arguments"),
+        (at_main(plain), vec!["{}".to_owned(), "x".repeat(40_000)], "the run's environment and arguments"),
+        (at_main(plain), vec!["{}".to_owned(), "x\0".to_owned()], "NUL"),
+    ] {
+        match hearth.run(order, RunInput { arguments: Some(arguments), ..input(7) }) {
+            Err(Error::Failed(failure)) => assert!(failure.message.contains(part), "{}", failure.message),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -484,14 +525,15 @@ fn a_socket_can_be_handed_over() {
 #[test]
 fn runs_are_forgotten_in_the_stated_order() {
     let directory = scratch();
-    // Room for some runs, not for all.
+    /// Room is for some of them, not for all.
+    const RUNS: u32 = 900;
     let daemon = start(directory.path(), &["--kept-mib", "1"]);
     let mut hearth = daemon.connect(Encoding::Bincode);
     let named = RunInput { name: Some("failing".to_owned()), ..input(0) };
     let first = hearth.run(tcc(), named).expect("a run").run;
     let used = run(&mut hearth, 1);
     let mut last = 0;
-    for number in 2..400 {
+    for number in 2..RUNS {
         last = run(&mut hearth, number);
         // What is used stays.
         let ask = Ask::Spectrum { run: used.into(), level: Level::Files, counts: false };
@@ -499,7 +541,10 @@ fn runs_are_forgotten_in_the_stated_order() {
     }
     let Ok(Answer::Runs(runs)) = hearth.call(Ask::Runs {}) else { panic!("no list") };
     let ids: Vec<u64> = runs.iter().map(|run| run.run).collect();
-    assert!(ids.len() < 400 && ids.contains(&first) && ids.contains(&used) && ids.contains(&last), "{ids:?}");
+    assert!(
+        ids.len() < RUNS as usize && ids.contains(&first) && ids.contains(&used) && ids.contains(&last),
+        "{ids:?}"
+    );
     assert!(!ids.contains(&(used + 1)), "the longest unused went first: {ids:?}");
     assert!(runs.iter().map(|run| run.bytes).sum::<u64>() <= 1 << 20);
     let gone = hearth.call(Ask::Spectrum { run: (used + 1).into(), level: Level::Files, counts: false });

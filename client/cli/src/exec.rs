@@ -132,11 +132,9 @@ fn obey(line: &Line, resolver: &Resolver, pool: &Pool, limits: &LimitArgs) -> an
     let request = RunRequest {
         input: bytes,
         stdin: line.stdin.clone().unwrap_or_default().into_bytes(),
-        directory: None,
         environment: line.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         limits: limits.limits(),
-        keep_counters: false,
-        unwanted: None,
+        ..RunRequest::default()
     };
     let answer = pool.run(&resolved.key, resolved.map.as_ref(), &request)?;
     Ok(show::one(&answer, resolved.map.as_deref()))

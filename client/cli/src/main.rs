@@ -1,7 +1,10 @@
 //! `hearth`, the command users type.
 
+mod bench;
 mod exec;
 mod libstdcxx;
+mod localize;
+mod replay;
 mod report;
 mod run;
 mod service;
@@ -10,6 +13,7 @@ mod view;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use hearth_localize::toolchain::EXECUTE_ARGUMENT;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,6 +35,13 @@ enum Command {
     Cover(view::CoverArgs),
     /// Show what ran for one program and not for another: functions, files, lines
     Diff(view::DiffArgs),
+    /// Find the guilty file and function of a compiler, from a program that fails
+    Localize(localize::LocalizeArgs),
+    /// Localize all bugs that `hearth bench bugs` found, and tell how well
+    Replay(replay::ReplayArgs),
+    /// Find what localization is measured with
+    #[command(subcommand)]
+    Bench(bench::BenchCommand),
     /// Tell how the daemon is: zygotes, kept runs, latencies
     Status(service::StatusArgs),
     /// Show how the daemon is, again and again
@@ -58,6 +69,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == hearth_daemon::launch::LAUNCH_ARGUMENT) {
         return hearth_daemon::sandbox::main();
     }
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == EXECUTE_ARGUMENT) {
+        return localize::execute(std::env::args_os().nth(2));
+    }
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
@@ -66,6 +80,9 @@ fn main() -> ExitCode {
         Command::Subject(command) => subject::run(command),
         Command::Cover(args) => view::cover(&args),
         Command::Diff(args) => view::diff(&args),
+        Command::Replay(args) => replay::replay(&args),
+        Command::Bench(command) => bench::run(&command),
+        Command::Localize(args) => localize::localize(&args),
         Command::Status(args) => service::status(&args),
         Command::Top(args) => service::top(&args),
         Command::Stop => service::stop(),

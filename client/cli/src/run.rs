@@ -132,11 +132,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let request = RunRequest {
         input: args.input.as_ref().map(read).transpose()?,
         stdin: args.stdin.as_ref().map(read).transpose()?.unwrap_or_default(),
-        directory: None,
-        environment: Vec::new(),
         limits: args.limits.limits(),
         keep_counters: args.report.is_some(),
-        unwanted: None,
+        ..RunRequest::default()
     };
     if args.repeat == 0 {
         bail!("--repeat 0 would run nothing");

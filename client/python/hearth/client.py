@@ -32,7 +32,8 @@ _GREETING_SECONDS = 10.0
 _TRIES = 3
 _FRAME_LIMIT = 64 << 20
 
-#: The bytes of an input, or all that a run is given: ``input``, ``stdin``, ``environment``, ``name``, ``send_files``.
+#: The bytes of an input, or all that a run is given: ``input``, ``stdin``, ``arguments``, ``environment``,
+#: ``name``, ``send_files``.
 Input = Union[str, bytes, Mapping[str, Any]]
 
 
@@ -155,7 +156,7 @@ class Hearth:
         self._call({"warm": {"order": order.to_json()}})
 
     def run(self, order: Order, input: Optional[Input] = None, **given: Any) -> Run:
-        """Runs once. ``given``: ``stdin``, ``environment``, ``name``, ``send_files``."""
+        """Runs once. ``given``: ``stdin``, ``arguments``, ``environment``, ``name``, ``send_files``."""
         answer = self._call({"run": {"order": order.to_json(), "input": _input(input, given)}})
         return Run.from_json(answer["run"])
 

@@ -307,6 +307,9 @@ pub struct RunInput {
     /// Standard input.
     #[serde(default)]
     pub stdin: Bytes,
+    /// Arguments instead of the order's, which must wait at `main`; `{}` stands for the input's path here, too.
+    #[serde(default)]
+    pub arguments: Option<Vec<String>>,
     /// Variables added to the environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
@@ -385,6 +388,9 @@ pub enum Formula {
     Op2,
     /// 1 - ep / (ep + ef).
     Barinel,
+    /// Each passing run has a vote, shared evenly by the n lines that all failing runs executed and it did not; it
+    /// weighs 1 / sqrt(n).
+    Votes,
 }
 
 /// How the scores of lines make those of functions and files.
@@ -396,6 +402,8 @@ pub enum Aggregation {
     Mean,
     /// The mean with weights that fall from the most suspicious line to the least.
     RankWeighted,
+    /// The sum: for votes.
+    Sum,
 }
 
 /// The answers, each to the question of its name.

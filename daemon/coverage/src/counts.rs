@@ -4,7 +4,7 @@
 //! before by replacing the blocks that differ, so keeping another spectrum costs what differs, and so does
 //! comparing two.
 
-use std::sync::Arc;
+use triomphe::{Arc, ThinArc};
 
 /// Counts in a block.
 pub const BLOCK: usize = 64;
@@ -30,7 +30,7 @@ struct Group {
 
 /// Counts next to each other, each in 1, 2, 4 or 8 bytes, as few as the largest needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Block(Arc<[u8]>);
+struct Block(ThinArc<(), u8>);
 
 impl Block {
     /// A block of these counts, not all of them zero; one that is known of the place if that has them.
@@ -52,7 +52,7 @@ impl Block {
     /// All counts.
     fn values(&self) -> [i64; BLOCK] {
         let mut values = [0; BLOCK];
-        let bytes = &self.0[..];
+        let bytes = &self.0.slice;
         match bytes.len() / BLOCK {
             1 => values.iter_mut().zip(bytes).for_each(|(value, &byte)| *value = i64::from(byte)),
             2 => widen(&mut values, bytes, |word| i64::from(u16::from_le_bytes(word))),
@@ -63,7 +63,7 @@ impl Block {
     }
 
     fn value(&self, index: usize) -> i64 {
-        let values = &self.0;
+        let values = &self.0.slice;
         let width = values.len() / BLOCK;
         let mut bytes = [0; 8];
         bytes[..width].copy_from_slice(&values[index * width..][..width]);
@@ -73,7 +73,7 @@ impl Block {
     /// What it takes, in bytes, the counts of references included, if one group has it alone. The list of known
     /// blocks may have it besides.
     fn own_bytes(&self) -> usize {
-        if Arc::strong_count(&self.0) <= 2 { size_of::<[usize; 2]>() + self.0.len() } else { 0 }
+        if ThinArc::strong_count(&self.0) <= 2 { size_of::<[usize; 2]>() + self.0.slice.len() } else { 0 }
     }
 }
 
@@ -102,10 +102,10 @@ impl Known {
 
     fn block(&mut self, place: usize, bytes: &[u8]) -> Block {
         let (blocks, next) = &mut self.blocks[place];
-        if let Some(known) = blocks.iter().flatten().find(|block| *block.0 == *bytes) {
+        if let Some(known) = blocks.iter().flatten().find(|block| block.0.slice == *bytes) {
             return known.clone();
         }
-        let block = Block(bytes.into());
+        let block = Block(ThinArc::from_header_and_slice((), bytes));
         blocks[usize::from(*next)] = Some(block.clone());
         *next = (*next + 1) % KNOWN as u8;
         block
@@ -115,7 +115,7 @@ impl Known {
 /// Are they the same memory?
 fn is_same(one: Option<&Block>, other: Option<&Block>) -> bool {
     match (one, other) {
-        (Some(one), Some(other)) => Arc::ptr_eq(&one.0, &other.0),
+        (Some(one), Some(other)) => one.0.as_ptr() == other.0.as_ptr(),
         (None, None) => true,
         _ => false,
     }
@@ -187,6 +187,11 @@ impl Counts {
                 (0..BLOCK).fold(0, |bits, index| bits | u64::from(one[index] != other[index]) << index);
             set_bits(differing).map(move |index| (pair.first_id + index as u32, one[index], other[index]))
         })
+    }
+
+    /// For each block one bit for each count that is not zero.
+    pub fn bits(&self) -> impl Iterator<Item = u64> {
+        self.groups.iter().flat_map(|group| group.bits)
     }
 
     /// The ids that ran in one and not in the other, and whether it is this one, in order.
@@ -287,7 +292,7 @@ impl PartialEq for Counts {
 impl Eq for Counts {}
 
 /// The numbers of the bits that are set, in order.
-fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
+pub fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let index = bits.trailing_zeros() as usize;
         bits &= bits.wrapping_sub(1);

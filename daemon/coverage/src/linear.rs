@@ -20,7 +20,7 @@ const TERMS_PER_ARC: usize = 64;
 /// its number of calls; the lines that run as often as one arc is taken, in runs of lines with following ids:
 /// how many runs, and for each the first id, the number of lines and the counter; its other lines: how many, and
 /// for each its id and sum; its loops: how many, and for each the line's id, the number of sums, and the sums.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Sums {
     words: Vec<u32>,
 }

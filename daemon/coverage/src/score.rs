@@ -2,7 +2,7 @@
 //!
 //! Lines stand for statements. Places (files or functions) are given as the place of each line.
 
-use crate::counts::{BLOCK, Counts};
+use crate::counts::{BLOCK, Counts, set_bits};
 use std::cmp::Ordering;
 
 /// A line that belongs to no place.
@@ -175,6 +175,28 @@ pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -
     scores
 }
 
+/// The votes of passing runs for lines that all failing runs executed, by line id, in order. The lines that a passing run
+/// has not executed share its vote evenly; the fewer they are, the more they tell, so the vote of a run that lacks n lines
+/// weighs 1 / sqrt(n).
+#[must_use]
+pub fn line_votes(failing: &[&Counts], passing: &[&Counts]) -> Vec<(u32, f64)> {
+    let Some((first, others)) = failing.split_first() else { return Vec::new() };
+    let mut common: Vec<u64> = first.bits().collect();
+    for run in others {
+        common.iter_mut().zip(run.bits()).for_each(|(common, bits)| *common &= bits);
+    }
+    let mut votes = vec![0.0; common.len() * BLOCK];
+    for run in passing {
+        let missing = || common.iter().zip(run.bits()).map(|(common, bits)| common & !bits).enumerate();
+        let count: u32 = missing().map(|(_, bits)| bits.count_ones()).sum();
+        let share = f64::from(count).powf(-1.5);
+        for (block, bits) in missing() {
+            set_bits(bits).for_each(|index| votes[block * BLOCK + index] += share);
+        }
+    }
+    (0..).zip(votes).filter(|&(_, votes)| votes > 0.0).collect()
+}
+
 /// How the scores of a place's lines make the place's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Aggregation {
@@ -183,6 +205,8 @@ pub enum Aggregation {
     Mean,
     /// The mean with weights that fall evenly from the most suspicious line to the least.
     RankWeighted,
+    /// The sum: for votes.
+    Sum,
 }
 
 /// Sums of equal scores differ in their last digits with the number of lines, and equals are to stay equal.
@@ -193,6 +217,7 @@ impl Aggregation {
         let count = scores.len() as f64;
         let aggregated = match self {
             Self::Mean => scores.iter().sum::<f64>() / count,
+            Self::Sum => scores.iter().sum(),
             Self::RankWeighted => {
                 scores.sort_by(|one, other| other.total_cmp(one));
                 let weighted = |(index, score): (usize, &f64)| (count - index as f64) * score;
@@ -316,6 +341,24 @@ mod tests {
         }
         let files: Vec<(u32, u32)> = rank(means).iter().map(|file| (file.id, file.rank)).collect();
         assert_eq!(files, [(2, 1), (1, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn passing_runs_vote_for_what_they_lack() {
+        let failing = [run(&[0, 1, 4, 8]), run(&[0, 1, 4, 9])];
+        let failing: Vec<&Counts> = failing.iter().collect();
+        let passing = [run(&[0]), run(&[0, 1, 9]), run(&[0, 1, 4])];
+        let passing: Vec<&Counts> = passing.iter().collect();
+        // Lines 0, 1 and 4 are common; the first run lacks 1 and 4, the second 4, the third nothing.
+        let votes = line_votes(&failing, &passing);
+        assert_eq!(votes.iter().map(|&(line, _)| line).collect::<Vec<_>>(), [1, 4]);
+        let half = 0.5 / 2.0_f64.sqrt();
+        assert_close(votes[0].1, half);
+        assert_close(votes[1].1, half + 1.0);
+        let files = place_scores(&votes, &FILES, Aggregation::Sum);
+        assert_eq!(files.iter().map(|&(file, _)| file).collect::<Vec<_>>(), [0, 1]);
+        assert_close(files[1].1, half + 1.0);
+        assert_eq!(line_votes(&[], &passing), []);
     }
 
     #[test]

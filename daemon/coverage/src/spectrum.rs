@@ -54,9 +54,30 @@ pub struct Adder {
     lines: Table,
     /// How often each function was called, by function id.
     calls: Table,
+    learned: Learned,
+}
+
+/// How the counts of functions are found, of those that were looked at so far. It holds for the whole subject, whatever ran.
+#[derive(Debug, Clone)]
+pub struct Learned {
     sums: linear::Sums,
     /// By function id.
     ways: Vec<Way>,
+    count: usize,
+}
+
+impl Learned {
+    /// Nothing yet, for an atlas of so many functions.
+    #[must_use]
+    pub fn new(function_count: usize) -> Self {
+        Self { sums: linear::Sums::default(), ways: vec![Way::Unknown; function_count], count: 0 }
+    }
+
+    /// Of how many functions.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
 }
 
 /// How a function's counts are found.
@@ -73,29 +94,34 @@ enum Way {
 }
 
 impl Adder {
-    /// Zeros, for an atlas of so many lines and functions.
+    /// Zeros, for an atlas of so many lines, with what is known of its functions.
     #[must_use]
-    pub fn new(line_count: usize, function_count: usize) -> Self {
+    pub fn new(line_count: usize, learned: Learned) -> Self {
         Self {
             workspace: Workspace::default(),
             arcs: Vec::new(),
             changes: Vec::new(),
             lines: Table::new(line_count),
-            calls: Table::new(function_count),
-            sums: linear::Sums::default(),
-            ways: vec![Way::Unknown; function_count],
+            calls: Table::new(learned.ways.len()),
+            learned,
         }
+    }
+
+    /// What is known of the functions.
+    #[must_use]
+    pub fn learned(&self) -> &Learned {
+        &self.learned
     }
 
     /// Takes a function from its old counters to its new ones, if that has been done before: then its place
     /// is not needed. False if it is.
     #[inline]
     pub fn change_again(&mut self, function: u32, old: &[i64], new: &[i64]) -> bool {
-        match self.ways[function as usize] {
+        match self.learned.ways[function as usize] {
             Way::Sums(sums) => {
                 let Self { changes, lines, .. } = self;
                 let add = |line, count, change| lines.add(line, count, change);
-                let calls = self.sums.change(sums, old, new, changes, add);
+                let calls = self.learned.sums.change(sums, old, new, changes, add);
                 self.calls.add(function, 1, calls);
                 true
             }
@@ -116,8 +142,9 @@ impl Adder {
         new: &[i64],
     ) -> Result<(), Error> {
         let id = place.first_function + index as u32;
-        if self.ways[id as usize] == Way::Unknown {
-            self.ways[id as usize] = self.find_way(place, index);
+        if self.learned.ways[id as usize] == Way::Unknown {
+            self.learned.ways[id as usize] = self.find_way(place, index);
+            self.learned.count += 1;
         }
         if self.change_again(id, old, new) {
             return Ok(());
@@ -133,7 +160,8 @@ impl Adder {
         if !place.map.functions[index].is_shown() {
             return Way::Hidden;
         }
-        self.sums.add(place.map, index, place.lines, &mut self.workspace).map_or(Way::Solver, Way::Sums)
+        let sums = &mut self.learned.sums;
+        sums.add(place.map, index, place.lines, &mut self.workspace).map_or(Way::Solver, Way::Sums)
     }
 
     fn solve(

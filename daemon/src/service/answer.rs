@@ -65,7 +65,10 @@ pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
             let (failing, passing) = (all(service, failing, &first)?, all(service, passing, &first)?);
             let failing: Vec<&Counts> = failing.iter().map(|kept| &kept.spectrum.lines).collect();
             let passing: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
-            let scores = score::line_scores(&failing, &passing, core_formula(*formula));
+            let scores = match core_formula(*formula) {
+                Some(formula) => score::line_scores(&failing, &passing, formula),
+                None => score::line_votes(&failing, &passing),
+            };
             rank(service, &first.map, scores, *aggregation, *level, *limit).map(Answer::Ranking)
         }
         _ => Err(Failure::new(FailureKind::Internal, "this is answered elsewhere")),
@@ -73,10 +76,10 @@ pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
 }
 
 /// A run and what it is compared with.
-fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Spectrum)> {
+fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Arc<Spectrum>)> {
     let kept = service.store().get(run)?;
     if *against == RunRef::Baseline {
-        let baseline = Spectrum::clone(&kept.baseline);
+        let baseline = kept.baseline.clone();
         return Ok((kept, baseline));
     }
     let other = service.store().get(against)?;
@@ -103,15 +106,17 @@ fn check_same(one: &Kept, other: &Kept) -> Result<()> {
     Err(Failure::new(FailureKind::Mixed, problem))
 }
 
-fn core_formula(formula: Formula) -> score::Formula {
-    match formula {
+/// `None` for votes, which are no formula of a line's own.
+fn core_formula(formula: Formula) -> Option<score::Formula> {
+    Some(match formula {
+        Formula::Votes => return None,
         Formula::Ochiai => score::Formula::Ochiai,
         Formula::Tarantula => score::Formula::Tarantula,
         Formula::Jaccard => score::Formula::Jaccard,
         Formula::Dstar => score::Formula::DStar,
         Formula::Op2 => score::Formula::Op2,
         Formula::Barinel => score::Formula::Barinel,
-    }
+    })
 }
 
 /// The places with the highest scores.
@@ -127,6 +132,7 @@ fn rank(
     let aggregation = match aggregation {
         Aggregation::Mean => score::Aggregation::Mean,
         Aggregation::RankWeighted => score::Aggregation::RankWeighted,
+        Aggregation::Sum => score::Aggregation::Sum,
     };
     let scores = match level {
         Level::Lines => lines,

@@ -1,7 +1,9 @@
 //! The daemon's socket: one daemon per directory, its own user's clients only.
 
 use super::{Counted, Demangle, Service, session};
-use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL};
+use crate::limits::{
+    ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUN_NICENESS, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL,
+};
 use hearth_client::address::Place;
 use hearth_client::protocol::{Failure, FailureKind};
 use hearth_client::start::READY;
@@ -57,14 +59,24 @@ pub fn serve(options: &Options) -> io::Result<Ended> {
     raise_descriptor_limit();
     trim(&options.place.log());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let run_threads = tokio::runtime::Builder::new_current_thread().on_thread_start(stand_back).build()?;
     let kept_bytes = options.kept_bytes.unwrap_or(KEPT_BYTES);
-    let service = Arc::new(Service::new(options.launcher.clone(), kept_bytes, options.demangle));
+    let launcher = options.launcher.clone();
+    let service =
+        Arc::new(Service::new(launcher, kept_bytes, options.demangle, run_threads.handle().clone()));
     let served = runtime.block_on(listen(&service, options));
     runtime.shutdown_timeout(ENDING_DEADLINE);
+    run_threads.shutdown_timeout(ENDING_DEADLINE);
     // The zygotes end with the service; when the lock is free, nothing is left.
     drop(service);
     drop(lock);
     served.map(|()| Ended::Served)
+}
+
+/// Makes this thread, which does runs, stand back behind those that answer questions.
+fn stand_back() {
+    // If that fails, answers take longer while runs go on; nothing depends on it.
+    let _ = rustix::process::nice(RUN_NICENESS);
 }
 
 /// The lock file, held as long as the daemon lives, with its process number inside.

@@ -4,7 +4,7 @@ use super::store::Kept;
 use super::{Counted, Service, failure};
 use crate::launch::SandboxPolicy;
 use crate::limits::RunLimits;
-use crate::order::{Order as PoolOrder, Resolved, has_place_for_input, nameless_input};
+use crate::order::{Order as PoolOrder, Resolved, has_place_for_input, nameless_input, other_arguments};
 use crate::run::{OutputFile, RunRequest};
 use crate::worker::Answer as PoolAnswer;
 use crate::zygote::WarmPoint;
@@ -55,7 +55,7 @@ async fn on_a_core<T: Send + 'static>(
         permit.map_err(|_| Failure::new(FailureKind::Stopping, "the daemon is about to end"))?
     };
     let running = Counted::new(&service, |service| &service.running);
-    let done = tokio::task::spawn_blocking(move || {
+    let done = service.run_threads.clone().spawn_blocking(move || {
         let done = work(&service);
         drop((permit, running));
         done
@@ -87,9 +87,11 @@ fn run_now(
     if input.environment.iter().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
         return Err(Failure::new(FailureKind::Order, "a variable of the environment has a NUL in it"));
     }
+    let arguments = input.arguments.as_deref().map(|arguments| other_arguments(&resolved.key, arguments));
     let request = RunRequest {
         input: bytes,
         stdin: input.stdin.0,
+        arguments: arguments.transpose().map_err(|error| failure(&error))?,
         directory: None,
         environment: input.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         limits: limits(&order.limits),
@@ -147,13 +149,16 @@ fn done(
             done.lines_executed = spectrum.lines.executed() as u64;
             done.functions_executed = spectrum.functions.executed() as u64;
             let kept = Kept {
-                spectrum,
+                spectrum: Arc::new(spectrum),
                 baseline,
                 map: map.clone(),
                 subject: order.subject.clone(),
                 outcome: run.outcome,
             };
-            done.run = service.store().keep(kept, name);
+            let bytes = kept.own_bytes();
+            let forgotten;
+            (done.run, forgotten) = service.store().keep(kept, bytes, name);
+            drop(forgotten);
         }
         (Err(reason), ..) => done.no_coverage = Some(reason),
         _ => done.no_coverage = Some("the subject is not instrumented".to_owned()),

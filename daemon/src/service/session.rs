@@ -5,14 +5,15 @@
 
 use super::{Service, runs};
 use crate::limits::{
-    ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL, REQUESTS_UNDER_WAY,
+    ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL, REQUESTS_UNDER_WAY, SMALL_SET,
     TAKING_DEADLINE, WRITE_BYTES,
 };
 use hearth_client::protocol::{
-    Answer, Ask, BUILD, Body, Encoding, Failure, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL,
-    Reply, Request, RunInput, Welcome, decode, message_frame, read_payload,
+    Answer, Ask, BUILD, Body, Encoding, Failure, FailureKind, HEAD_BYTES, Hello, Level, MAGIC, Measure,
+    Order, PROTOCOL, Reply, Request, RunInput, Welcome, decode, message_frame, read_payload,
 };
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -167,8 +168,17 @@ impl Session {
             }
             ask => {
                 let service = self.service.clone();
-                let answer = tokio::task::spawn_blocking(move || service.answer(&ask)).await;
-                let answer = answer.unwrap_or_else(|_| {
+                let is_small = is_small(&ask);
+                let answer = move || {
+                    // The service is whole between its locks, so whoever comes next finds it so.
+                    catch_unwind(AssertUnwindSafe(|| service.answer(&ask))).ok()
+                };
+                // For small ones another thread would take longer to wake than the answer takes.
+                let answer = match is_small {
+                    true => answer(),
+                    false => tokio::task::spawn_blocking(answer).await.ok().flatten(),
+                };
+                let answer = answer.unwrap_or_else(|| {
                     let problem = "the question ended badly in the daemon; its log tells more";
                     Err(Failure::new(FailureKind::Internal, problem))
                 });
@@ -218,6 +228,17 @@ impl Session {
             // If nobody writes any more, nobody reads either.
             let _ = self.answers.send(bytes).await;
         }
+    }
+}
+
+/// Is it answered in a millisecond or two?
+fn is_small(ask: &Ask) -> bool {
+    match ask {
+        Ask::Runs {} | Ask::Name { .. } | Ask::Status {} | Ask::Stop {} => true,
+        Ask::Distance { measure, .. } => *measure == Measure::JaccardLines,
+        Ask::Delta { counts, level, .. } => !counts && *level != Level::Functions,
+        Ask::Quality { passing, .. } => passing.len() <= SMALL_SET,
+        _ => false,
     }
 }
 

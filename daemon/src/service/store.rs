@@ -16,7 +16,7 @@ const HOLDERS: usize = 2;
 #[derive(Debug, Clone)]
 pub struct Kept {
     /// What it executed.
-    pub spectrum: Spectrum,
+    pub spectrum: Arc<Spectrum>,
     /// What its zygote had executed at the warm point.
     pub baseline: Arc<Spectrum>,
     /// The subject's map.
@@ -25,6 +25,13 @@ pub struct Kept {
     pub subject: String,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+impl Kept {
+    /// What it alone takes, in bytes.
+    pub fn own_bytes(&self) -> u64 {
+        (self.spectrum.lines.own_bytes(HOLDERS) + self.spectrum.functions.own_bytes(HOLDERS)) as u64
+    }
 }
 
 #[derive(Debug)]
@@ -63,26 +70,27 @@ impl Store {
         }
     }
 
-    /// Keeps a run, and returns its number. Others may be forgotten for it.
-    pub fn keep(&mut self, kept: Kept, name: Option<&str>) -> u64 {
+    /// Keeps a run that takes so many bytes, and returns its number, and the runs that were forgotten for it: to
+    /// be dropped when the store is free again.
+    pub fn keep(&mut self, kept: Kept, bytes: u64, name: Option<&str>) -> (u64, Vec<Arc<Kept>>) {
         self.last_id += 1;
         self.clock += 1;
         let id = self.last_id;
-        let bytes = kept.spectrum.lines.own_bytes(HOLDERS) + kept.spectrum.functions.own_bytes(HOLDERS);
-        let bytes = bytes as u64 + size_of::<Entry>() as u64;
+        let bytes = bytes + size_of::<Entry>() as u64;
         self.bytes += bytes;
         self.entries.insert(id, Entry { kept: Arc::new(kept), name: None, bytes, used: self.clock });
         self.unnamed.insert(self.clock, id);
         if let Some(name) = name {
             self.set_name(id, name);
         }
+        let mut forgotten = Vec::new();
         while self.bytes > self.limit
             && let Some((_, &oldest)) = self.unnamed.first_key_value()
             && oldest != id
         {
-            self.remove(oldest);
+            forgotten.extend(self.remove(oldest));
         }
-        id
+        (id, forgotten)
     }
 
     /// A run, which counts as used now. A baseline is nobody's run here.
@@ -106,14 +114,13 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets runs; all without a name if none are given.
-    pub fn forget(&mut self, runs: &[RunRef]) -> Result<(), Failure> {
+    /// Forgets runs; all without a name if none are given. Returns them: to be dropped when the store is free again.
+    pub fn forget(&mut self, runs: &[RunRef]) -> Result<Vec<Arc<Kept>>, Failure> {
         let ids: Vec<u64> = match runs {
             [] => self.unnamed.values().copied().collect(),
             runs => runs.iter().map(|run| self.find(run)).collect::<Result<_, _>>()?,
         };
-        ids.into_iter().for_each(|id| self.remove(id));
-        Ok(())
+        Ok(ids.into_iter().filter_map(|id| self.remove(id)).collect())
     }
 
     /// All runs.
@@ -159,14 +166,14 @@ impl Store {
         }
     }
 
-    fn remove(&mut self, id: u64) {
-        if let Some(entry) = self.entries.remove(&id) {
-            self.bytes -= entry.bytes;
-            self.unnamed.remove(&entry.used);
-            if let Some(name) = entry.name {
-                self.names.remove(&name);
-            }
+    fn remove(&mut self, id: u64) -> Option<Arc<Kept>> {
+        let entry = self.entries.remove(&id)?;
+        self.bytes -= entry.bytes;
+        self.unnamed.remove(&entry.used);
+        if let Some(name) = entry.name {
+            self.names.remove(&name);
         }
+        Some(entry.kept)
     }
 }
 

@@ -21,6 +21,7 @@ mod name;
 mod program;
 mod progress;
 mod recipe;
+pub mod source;
 mod store;
 mod tree;
 

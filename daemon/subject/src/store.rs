@@ -1,7 +1,7 @@
 //! The cache directory that holds subjects, and finding them in it.
 //!
 //! Below its root: `subjects/<id>/` (one directory each), `downloads/` (source packages, kept for later builds),
-//! `apt/` (private package lists), `locks/` and `logs/` (of failed builds).
+//! `sources/` (parts of them), `apt/` (private package lists), `locks/` and `logs/` (of failed builds).
 
 use std::env;
 use std::fs;

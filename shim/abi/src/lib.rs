@@ -13,7 +13,7 @@
 use bytemuck::{Pod, Zeroable};
 
 /// Changes with anything in this file.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The environment variable that names the control socket's descriptor; [`INACTIVE`] makes the shim stay out
 /// of the way. The shim takes it, and what else Hearth added, out of the environment before `main`.
@@ -29,10 +29,12 @@ pub const OWN_VARIABLES: [&str; 3] = ["LD_PRELOAD", "LD_BIND_NOW", CONTROL_VARIA
 
 /// The longest path, in bytes.
 pub const PATH_LIMIT: usize = 4096;
-/// The longest request, in bytes: its text is the working directory and the environment additions.
+/// The longest request, in bytes: its text is the working directory, the environment additions and the arguments.
 pub const REQUEST_LIMIT: usize = 32 * 1024;
 /// The longest note, in bytes.
 pub const NOTE_LIMIT: usize = 8 + PATH_LIMIT;
+/// How many arguments a run may be given.
+pub const ARGUMENT_LIMIT: usize = 1024;
 /// How many files a run may write.
 pub const FILE_LIMIT: usize = 64;
 /// How many notes a run can have cause to send.
@@ -66,14 +68,15 @@ pub const WARM_INPUT: u32 = 1;
 pub const WARM_SYMBOL: u32 = 2;
 
 /// What the daemon asks of a zygote. [`REQUEST_RUN`] comes with descriptors: channel, standard input, output
-/// and error, and the input's bytes if `has_input`.
+/// and error, and the input's bytes if it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 #[repr(C)]
 pub struct Request {
     /// `REQUEST_*`.
     pub kind: u32,
-    /// Is there an input?
-    pub has_input: u32,
+    /// How many arguments the text ends with, each with a NUL behind it: they replace the zygote's, which must wait
+    /// at [`WARM_MAIN`]. 0 for the zygote's own.
+    pub argument_count: u32,
     /// Processor time the run may use, in seconds.
     pub cpu_s: u64,
     /// Bytes a file may grow to, standard output and error included.

@@ -77,7 +77,7 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
     let started = Instant::now();
     let until = started + plan.time;
     let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
-    let work = |client: usize| -> anyhow::Result<Vec<Duration>> {
+    let work = |client: usize| -> anyhow::Result<Vec<(&'static str, Duration)>> {
         let mut random = Rng::with_seed(plan.seed + client as u64);
         let encoding = if client.is_multiple_of(2) { Encoding::Bincode } else { Encoding::Json };
         let mut connection = daemon.connect(encoding);
@@ -91,7 +91,7 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
                 Expected::Answer(ask, answer) => {
                     let found = connection.call(Ask::clone(ask))?;
                     ensure!(found == *answer, "{ask:?} was answered differently");
-                    small.push(begun.elapsed());
+                    small.push((ask.name(), begun.elapsed()));
                     std::thread::sleep(Duration::from_millis(random.u64(0..20)));
                 }
                 Expected::Run(number, outcome, lines) => {
@@ -107,7 +107,7 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
         Ok(small)
     };
     let mut sizes = Vec::new();
-    let small = std::thread::scope(|scope| -> anyhow::Result<Vec<Duration>> {
+    let mut small = std::thread::scope(|scope| -> anyhow::Result<Vec<(&'static str, Duration)>> {
         let threads: Vec<_> = (0..plan.clients).map(|client| scope.spawn(move || work(client))).collect();
         while Instant::now() < until {
             std::thread::sleep(plan.time / 20);
@@ -119,22 +119,34 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
         }
         Ok(small)
     })?;
-    let mut small = small;
     small.sort();
-    let at = |percent: usize| small[(small.len() - 1) * percent / 100].as_secs_f64() * 1000.0;
     println!(
-        "{} requests asked, {} answered as before; small ones p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, longest {:.2} ms",
+        "{} requests asked, {} answered as before",
         asked.load(Ordering::Relaxed),
-        answered.load(Ordering::Relaxed),
+        answered.load(Ordering::Relaxed)
+    );
+    for of_kind in small.chunk_by(|one, other| one.0 == other.0) {
+        print_percentiles(of_kind[0].0, of_kind.iter().map(|(_, time)| *time));
+    }
+    print_percentiles("all", small.iter().map(|(_, time)| *time));
+    println!("the daemon's memory in MiB: {sizes:?}");
+    let last = client.status()?;
+    ensure!(last.running == 0 && last.queued == 0, "{} runs are left", last.running + last.queued);
+    Ok(())
+}
+
+fn print_percentiles(what: &str, times: impl Iterator<Item = Duration>) {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1000.0;
+    println!(
+        "{what:>9}: {} times, p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, longest {:.2} ms",
+        times.len(),
         at(50),
         at(90),
         at(99),
         at(100)
     );
-    println!("the daemon's memory in MiB: {sizes:?}");
-    let last = client.status()?;
-    ensure!(last.running == 0 && last.queued == 0, "{} runs are left", last.running + last.queued);
-    Ok(())
 }
 
 /// Small questions about runs.

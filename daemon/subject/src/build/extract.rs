@@ -38,27 +38,11 @@ fn extract_tarball(site: &mut Site<'_>, package: &Path, member: &str, source: &P
         return Err(Error::BadPackage { package: package.to_path_buf(), wanted: member.into() });
     }
     fs::create_dir_all(source).at("create", source)?;
-    let top = top_directory(member);
+    let top = crate::source::top_directory(member);
     let mut command = command::tool("tar");
     command.args(["--anchored", "--no-wildcards", "--strip-components=1", "--no-same-owner"]);
     command.args(site.recipe.excluded().iter().map(|path| format!("--exclude={top}/{path}")));
     command.arg("-xf").arg(&tarball).arg("-C").arg(source);
     site.run(&mut command, STEP_LIMIT)?;
     tree::remove(&unpacked)
-}
-
-/// The directory all of a Debian-repacked tarball is in: `gcc-11.3.0` for `…/gcc-11.3.0-dfsg.tar.xz`.
-fn top_directory(member: &str) -> &str {
-    let name = member.rsplit('/').next().unwrap_or(member);
-    let name = name.strip_suffix(".tar.xz").unwrap_or(name);
-    name.strip_suffix("-dfsg").unwrap_or(name)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn top_directories_drop_the_repacking_suffix() {
-        assert_eq!(super::top_directory("usr/src/gcc-11/gcc-11.3.0-dfsg.tar.xz"), "gcc-11.3.0");
-        assert_eq!(super::top_directory("a-1.tar.xz"), "a-1");
-    }
 }

@@ -1,0 +1,166 @@
+//! `hearth localize`: the guilty file and function of a compiler, from a program that fails.
+
+use anyhow::Context;
+use clap::Args;
+use hearth_client::address::Place;
+use hearth_client::protocol::Suspect;
+use hearth_localize::localize::{Localization, Progress, Request, localize as find};
+use hearth_localize::oracle::{Kind, Verdict};
+use hearth_localize::parallel::Connections;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The version of what `--json` prints.
+const FORMAT: u32 = 1;
+/// Suspects that are printed for people.
+const SHOWN: usize = 10;
+
+/// The arguments of `hearth localize`.
+#[derive(Debug, Args)]
+pub struct LocalizeArgs {
+    /// The program that fails
+    program: PathBuf,
+    /// The compiler
+    #[arg(long)]
+    subject: String,
+    /// The options it fails with, as for the compiler proper: "-O2 -fwrapv"
+    #[arg(long, allow_hyphen_values = true, value_name = "OPTIONS")]
+    fail: String,
+    /// The options it passes with; if the compiler crashes, they may be left out
+    #[arg(long, allow_hyphen_values = true, value_name = "OPTIONS")]
+    pass: Option<String>,
+    /// How long it may take, in seconds
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    budget: u64,
+    /// How many suspects `--json` has of each kind; 0 for all
+    #[arg(long, default_value_t = 20, value_name = "COUNT")]
+    limit: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Localizes.
+pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
+    let text = fs::read(&args.program).with_context(|| format!("cannot read {}", args.program.display()))?;
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let launcher = std::env::current_exe()?;
+    let request = Request {
+        subject: &args.subject,
+        program: &args.program,
+        text: &text,
+        fail: words(&args.fail),
+        pass: args.pass.as_deref().map(words),
+        budget: Duration::from_secs(args.budget),
+        limit: args.limit,
+        launcher: &launcher,
+    };
+    let mut connections = Connections::open(&Place::of_user())?;
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
+    let bar = ProgressBar::new_spinner().with_style(style).with_message("seeing how the program fails");
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let found = find(&mut connections, &request, |progress: Progress| {
+        bar.set_message(format!(
+            "{} of {} option sets: {} pass, {} fail",
+            progress.judged, progress.all, progress.passing, progress.failing
+        ));
+    });
+    bar.finish_and_clear();
+    let found = found?;
+    if args.json {
+        println!("{}", as_json(&found));
+    } else {
+        print(&found, args);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(found: &Localization) -> Value {
+    let (kind, crash) = match &found.kind {
+        Kind::Crash(crash) => ("crash", Some(crash)),
+        Kind::WrongCode => ("wrong-code", None),
+    };
+    let witnesses: Vec<Value> = found
+        .witnesses
+        .iter()
+        .map(|witness| {
+            let (verdict, reason) = match witness.verdict {
+                Verdict::Pass => ("pass", None),
+                Verdict::Fail => ("fail", None),
+                Verdict::Unusable(reason) => ("neither", Some(reason.to_string())),
+            };
+            json!({"change": witness.change, "verdict": verdict, "reason": reason})
+        })
+        .collect();
+    json!({
+        "format": FORMAT,
+        "kind": kind,
+        "crash": crash,
+        "files": found.files,
+        "functions": found.functions,
+        "witnesses": witnesses,
+        "complete": found.is_complete,
+        "prepared_s": found.prepared.as_secs_f64(),
+        "total_s": found.total.as_secs_f64(),
+    })
+}
+
+fn print(found: &Localization, args: &LocalizeArgs) {
+    match &found.kind {
+        Kind::Crash(crash) => println!("{} crashes: {crash}", args.subject),
+        Kind::WrongCode => println!("{} compiles wrong code", args.subject),
+    }
+    println!(
+        "{} option sets in {:.1} s: {} pass, {} fail, {} neither{}",
+        found.witnesses.len(),
+        found.total.as_secs_f64(),
+        found.count(Verdict::Pass),
+        found.count(Verdict::Fail),
+        found.witnesses.len() - found.count(Verdict::Pass) - found.count(Verdict::Fail),
+        if found.is_complete { "" } else { "; the time was over before all were tried" }
+    );
+    let passing: Vec<&str> = found
+        .witnesses
+        .iter()
+        .filter(|witness| witness.verdict == Verdict::Pass)
+        .map(|witness| witness.change.as_str())
+        .collect();
+    if passing.is_empty() {
+        println!("no change of options makes it pass, so nothing can be compared");
+        return;
+    }
+    println!("it passes with: {}", passing.join(", "));
+    println!("\nfiles");
+    print_suspects(&found.files, |suspect| suspect.source.clone());
+    println!("\nfunctions");
+    print_suspects(&found.functions, |suspect| {
+        format!("{} ({}:{})", suspect.function, suspect.source, suspect.line)
+    });
+}
+
+fn print_suspects(suspects: &[Suspect], name: impl Fn(&Suspect) -> String) {
+    for suspect in suspects.iter().take(SHOWN) {
+        println!("{:>5}  {:>8.3}  {}", suspect.rank, suspect.score, name(suspect));
+    }
+}
+
+/// Becomes the program that it is given as a file.
+pub fn execute(program: Option<OsString>) -> ExitCode {
+    let opened = program.context("no program is given").and_then(|path| Ok(fs::File::open(path)?));
+    let error = match opened {
+        Ok(file) => {
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            anyhow::Error::from(std::process::Command::new(path).arg0("program").exec())
+        }
+        Err(error) => error,
+    };
+    eprintln!("hearth: cannot execute the program: {error:#}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,13 @@
+//! Finds the file and function of a compiler that is guilty of a bug.
+//!
+//! The failing program and things close to it that pass (other options, mutated programs) are compiled by the
+//! daemon's warm compilers. What the failing compile executed and a passing one did not is where the bug may be.
+#![forbid(unsafe_code)]
+
+pub mod bugs;
+pub mod localize;
+pub mod options;
+pub mod oracle;
+pub mod parallel;
+pub mod replay;
+pub mod toolchain;

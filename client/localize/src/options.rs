@@ -1,0 +1,79 @@
+//! Option sets that differ from the failing one in one option.
+
+use crate::toolchain::Toolchain;
+use hearth_client::Connection;
+
+/// One option turned the other way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flip {
+    /// The option as it is given: `-fno-ivopts`.
+    pub option: String,
+    /// Was it on before?
+    pub was_enabled: bool,
+}
+
+/// All options of optimization, turned the other way; those that were on come first.
+///
+/// # Errors
+/// If the compiler does not tell.
+pub fn flips(
+    connection: &mut Connection,
+    toolchain: &Toolchain,
+    options: &[String],
+) -> anyhow::Result<Vec<Flip>> {
+    // The compiler proper says what is on unless it is told to be quiet; the driver has -Q for it.
+    let mut asked = vec!["--help=optimizers".to_owned()];
+    asked.extend_from_slice(options);
+    let mut flips = parse(&toolchain.ask(connection, &asked)?);
+    flips.sort_by_key(|flip| !flip.was_enabled);
+    Ok(flips)
+}
+
+/// The option set at the other levels of optimization, the nearest to it first.
+#[must_use]
+pub fn levels(options: &[String]) -> Vec<Vec<String>> {
+    let is_level = |option: &&String| option.starts_with("-O");
+    let own = options.iter().rfind(is_level).map_or("-O0", |level| if level == "-O" { "-O1" } else { level });
+    let rest: Vec<String> = options.iter().filter(|option| !is_level(option)).cloned().collect();
+    let others = ["-O3", "-O2", "-Os", "-O1", "-Og", "-O0"].into_iter().filter(|&level| level != own);
+    others.map(|level| [level.to_owned()].into_iter().chain(rest.iter().cloned()).collect()).collect()
+}
+
+/// Reads the list that cc1 prints for `--help=optimizers`.
+fn parse(list: &str) -> Vec<Flip> {
+    let flip = |line: &str| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?.strip_prefix("-f").filter(|name| !name.contains(['=', '<']))?;
+        match words.next()? {
+            "[enabled]" => Some(Flip { option: format!("-fno-{name}"), was_enabled: true }),
+            "[disabled]" => Some(Flip { option: format!("-f{name}"), was_enabled: false }),
+            _ => None,
+        }
+    };
+    list.lines().filter_map(flip).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_replaced() {
+        let options = ["-O2", "-fwrapv"].map(str::to_owned);
+        let levels = levels(&options);
+        assert_eq!(levels.len(), 5);
+        assert_eq!(levels[0], ["-O3", "-fwrapv"]);
+        assert!(!levels.contains(&options.to_vec()));
+    }
+
+    #[test]
+    fn options_that_are_on_or_off_are_turned() {
+        let list = "The following options control optimizations:\n  -O<number>                  \t\t\n  \
+            -faggressive-loop-optimizations \t[enabled]\n  -falign-functions           \t[disabled]\n  \
+            -falign-functions=          \t\t16\n  -fexcess-precision=[fast|standard] \t[default]\n";
+        let flips: Vec<(String, bool)> =
+            parse(list).into_iter().map(|flip| (flip.option, flip.was_enabled)).collect();
+        let expected = [("-fno-aggressive-loop-optimizations", true), ("-falign-functions", false)];
+        assert_eq!(flips, expected.map(|(option, on)| (option.to_owned(), on)));
+    }
+}

@@ -1,0 +1,353 @@
+//! Does a program still fail? A crash must be the same crash; wrong code must still behave differently from what
+//! the passing options make of the same program.
+
+use crate::toolchain::{Behaviour, Compiled, Toolchain};
+use hearth_client::Connection;
+use hearth_client::protocol::Outcome;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// What kind of bug it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// The compiler crashes, and says this.
+    Crash(String),
+    /// The compiled program behaves differently from what the passing options make of it.
+    WrongCode,
+}
+
+/// Why a program cannot be localized.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// Neither option set compiles it.
+    #[error("the program does not compile with {options}: {problem}")]
+    DoesNotCompile {
+        /// The options.
+        options: String,
+        /// What the compiler says.
+        problem: String,
+    },
+    /// The compiler does not know an option.
+    #[error("the compiler does not know an option in {options}: {problem}")]
+    UnknownOption {
+        /// The options.
+        options: String,
+        /// What the compiler says.
+        problem: String,
+    },
+    /// Nothing fails.
+    #[error(
+        "the program does not fail: with {fail} and with {pass} it {behaviour}; give the options it fails with by --fail"
+    )]
+    Passes {
+        /// The failing options.
+        fail: String,
+        /// The passing options.
+        pass: String,
+        /// What it does.
+        behaviour: String,
+    },
+    /// Both fail.
+    #[error(
+        "the program fails in the same way with {fail} and with {pass} ({behaviour}); give options it passes with by --pass"
+    )]
+    FailsBoth {
+        /// The failing options.
+        fail: String,
+        /// The passing options.
+        pass: String,
+        /// What it does.
+        behaviour: String,
+    },
+    /// It compiles, and it is not said with which options it passes.
+    #[error(
+        "the compiler does not crash with {fail}; if the program behaves wrongly, give options it passes with by --pass"
+    )]
+    NothingToCompare {
+        /// The failing options.
+        fail: String,
+    },
+    /// Two executions differ.
+    #[error(
+        "two executions of the program, compiled with {options}, differ; a program that fails must fail always"
+    )]
+    Flaky {
+        /// The options.
+        options: String,
+    },
+    /// It cannot be linked.
+    #[error("the program, compiled with {options}, cannot be linked; it must be complete, with a main")]
+    DoesNotLink {
+        /// The options.
+        options: String,
+    },
+    /// The daemon cannot.
+    #[error(transparent)]
+    Daemon(#[from] anyhow::Error),
+}
+
+/// What was found out about a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The bug does not show.
+    Pass,
+    /// The bug shows.
+    Fail,
+    /// Neither.
+    Unusable(Reason),
+}
+
+/// Why a program is neither passing nor failing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The compiler refuses it.
+    DoesNotCompile,
+    /// The compiler crashes in another way.
+    OtherCrash,
+    /// It does not end in time, or runs into another limit.
+    Limit,
+    /// Two executions differ.
+    Flaky,
+    /// It cannot be linked.
+    DoesNotLink,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DoesNotCompile => "does not compile",
+            Self::OtherCrash => "crashes in another way",
+            Self::Limit => "runs into a limit",
+            Self::Flaky => "two executions differ",
+            Self::DoesNotLink => "cannot be linked",
+        })
+    }
+}
+
+/// A verdict, and the run by which the coverage of the compile is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The run; 0 if there is none.
+    pub run: u64,
+    /// Does it, compiled to pass, end as the failing program did? If not, a check in it may fail for reasons of its own.
+    pub ends_as_before: bool,
+}
+
+/// Judges programs and options that are close to the failing ones.
+#[derive(Debug)]
+pub struct Oracle {
+    /// The tools.
+    pub toolchain: Toolchain,
+    /// What kind of bug it is.
+    pub kind: Kind,
+    /// The options with which it fails.
+    pub fail: Vec<String>,
+    /// The options with which it passes; a crash needs none.
+    pub pass: Option<Vec<String>>,
+    /// The run of the failing compile.
+    pub failing_run: u64,
+    /// How the program ends when it is compiled to pass.
+    ending: Option<Outcome>,
+    /// What assembly does, by its hash.
+    known: Mutex<HashMap<u128, Executed>>,
+    /// What the passing options make of a program, by its hash; `None` if they do not compile it.
+    expected: Mutex<HashMap<u128, Option<Executed>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Executed {
+    Behaves(Behaviour),
+    Limit,
+    Flaky,
+    DoesNotLink,
+}
+
+impl Executed {
+    fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::Behaves(_) => None,
+            Self::Limit => Some(Reason::Limit),
+            Self::Flaky => Some(Reason::Flaky),
+            Self::DoesNotLink => Some(Reason::DoesNotLink),
+        }
+    }
+}
+
+impl Oracle {
+    /// Sees how a program fails.
+    ///
+    /// # Errors
+    /// If it does not fail, fails always or not in the same way each time.
+    pub fn new(
+        connection: &mut Connection,
+        toolchain: Toolchain,
+        text: &[u8],
+        fail: Vec<String>,
+        pass: Option<Vec<String>>,
+    ) -> Result<Self, Refusal> {
+        let (fail_text, pass_text) = (shown(&fail), shown(pass.as_deref().unwrap_or_default()));
+        let compile = toolchain.compile(connection, text, &fail)?;
+        let mut oracle = Self {
+            toolchain,
+            kind: Kind::WrongCode,
+            fail,
+            pass,
+            failing_run: compile.run,
+            ending: None,
+            known: Mutex::default(),
+            expected: Mutex::default(),
+        };
+        let failing = compile.compiled;
+        let passing = match (&oracle.pass, &failing) {
+            (Some(pass), _) => oracle.toolchain.compile(connection, text, pass)?.compiled,
+            (None, Compiled::Crash(crash)) => {
+                oracle.kind = Kind::Crash(crash.clone());
+                return Ok(oracle);
+            }
+            (None, Compiled::Refused(problem)) => return Err(refused(&fail_text, problem)),
+            (None, Compiled::Assembly(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }),
+        };
+        for (compiled, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
+            if let Compiled::Refused(problem) = compiled {
+                return Err(refused(options, problem));
+            }
+        }
+        let (failing, passing) = match (failing, passing) {
+            (Compiled::Crash(one), Compiled::Crash(other)) => {
+                let behaviour =
+                    if one == other { format!("crash: {one}") } else { format!("crashes: {one}, {other}") };
+                return Err(Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour });
+            }
+            (Compiled::Crash(crash), _) => {
+                oracle.kind = Kind::Crash(crash);
+                return Ok(oracle);
+            }
+            (_, Compiled::Crash(crash)) => {
+                let behaviour = format!("compiles; the crash with {pass_text} is another matter: {crash}");
+                return Err(Refusal::Passes { fail: fail_text, pass: pass_text, behaviour });
+            }
+            (Compiled::Assembly(failing), Compiled::Assembly(passing)) => (failing, passing),
+            (Compiled::Refused(problem), _) => return Err(refused(&fail_text, &problem)),
+            (_, Compiled::Refused(problem)) => return Err(refused(&pass_text, &problem)),
+        };
+        let failing = oracle.executed(connection, failing)?;
+        let passing = oracle.executed(connection, passing)?;
+        for (executed, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
+            let options = options.clone();
+            match executed {
+                Executed::Flaky => return Err(Refusal::Flaky { options }),
+                Executed::DoesNotLink => return Err(Refusal::DoesNotLink { options }),
+                Executed::Behaves(_) | Executed::Limit => {}
+            }
+        }
+        let Executed::Behaves(passing) = passing else {
+            let behaviour = "it does not end".to_owned();
+            return Err(Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour });
+        };
+        if failing == Executed::Behaves(passing.clone()) {
+            let behaviour = passing.outcome.to_string();
+            return Err(match passing.outcome {
+                Outcome::Exited(0) => Refusal::Passes { fail: fail_text, pass: pass_text, behaviour },
+                _ => Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour },
+            });
+        }
+        oracle.ending = Some(passing.outcome);
+        Ok(oracle)
+    }
+
+    /// Judges a program compiled with some options instead of the failing ones.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn judge(
+        &self,
+        connection: &mut Connection,
+        text: &[u8],
+        options: &[String],
+    ) -> anyhow::Result<Judged> {
+        let compile = self.toolchain.compile(connection, text, options)?;
+        let judged = |verdict| Judged { verdict, run: compile.run, ends_as_before: true };
+        let unusable = |reason| Ok(judged(Verdict::Unusable(reason)));
+        let assembly = match (compile.compiled, &self.kind) {
+            (Compiled::Refused(_), _) => return unusable(Reason::DoesNotCompile),
+            (Compiled::Crash(crash), Kind::Crash(same)) if crash == *same => {
+                return Ok(judged(Verdict::Fail));
+            }
+            (Compiled::Crash(_), _) => return unusable(Reason::OtherCrash),
+            (Compiled::Assembly(_), Kind::Crash(_)) => return Ok(judged(Verdict::Pass)),
+            (Compiled::Assembly(assembly), Kind::WrongCode) => assembly,
+        };
+        let found = self.executed(connection, assembly)?;
+        let Some(expected) = self.expected(connection, text)? else {
+            return unusable(Reason::DoesNotCompile);
+        };
+        if let Some(reason) = expected.reason().or(found.reason()) {
+            return unusable(reason);
+        }
+        let Executed::Behaves(behaviour) = &expected else { return unusable(Reason::Limit) };
+        let verdict = if found == expected { Verdict::Pass } else { Verdict::Fail };
+        Ok(Judged { ends_as_before: Some(behaviour.outcome) == self.ending, ..judged(verdict) })
+    }
+
+    /// What assembly does when it is linked and executed, twice.
+    fn executed(&self, connection: &mut Connection, assembly: Vec<u8>) -> anyhow::Result<Executed> {
+        let hash = xxh3_128(&assembly);
+        if let Some(known) = locked(&self.known).get(&hash) {
+            return Ok(known.clone());
+        }
+        let executed = match self.toolchain.link(connection, assembly)? {
+            None => Executed::DoesNotLink,
+            Some(program) => {
+                let first = self.toolchain.execute(connection, &program)?;
+                let is_limit = !matches!(first.outcome, Outcome::Exited(_) | Outcome::Signalled(_));
+                if is_limit {
+                    Executed::Limit
+                } else if self.toolchain.execute(connection, &program)? == first {
+                    Executed::Behaves(first)
+                } else {
+                    Executed::Flaky
+                }
+            }
+        };
+        locked(&self.known).insert(hash, executed.clone());
+        Ok(executed)
+    }
+
+    /// What the passing options make of a program.
+    fn expected(&self, connection: &mut Connection, text: &[u8]) -> anyhow::Result<Option<Executed>> {
+        let hash = xxh3_128(text);
+        if let Some(expected) = locked(&self.expected).get(&hash) {
+            return Ok(expected.clone());
+        }
+        let pass = self.pass.as_deref().unwrap_or_default();
+        let expected = match self.toolchain.compile(connection, text, pass)?.compiled {
+            Compiled::Assembly(assembly) => Some(self.executed(connection, assembly)?),
+            Compiled::Crash(_) | Compiled::Refused(_) => None,
+        };
+        locked(&self.expected).insert(hash, expected.clone());
+        Ok(expected)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind it is whole between statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Options as they are shown.
+#[must_use]
+pub fn shown(options: &[String]) -> String {
+    if options.is_empty() { "no options".to_owned() } else { options.join(" ") }
+}
+
+fn refused(options: &str, problem: &str) -> Refusal {
+    let (options, problem) = (options.to_owned(), problem.to_owned());
+    match problem.contains("unrecognized") || problem.contains("unknown") {
+        true => Refusal::UnknownOption { options, problem },
+        false => Refusal::DoesNotCompile { options, problem },
+    }
+}

@@ -1,0 +1,65 @@
+//! Questions to the daemon from as many threads as there are cores, each with a connection of its own.
+
+use anyhow::Context;
+use hearth_client::Connection;
+use hearth_client::address::Place;
+use hearth_client::protocol::Encoding;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Connections to one daemon.
+#[derive(Debug)]
+pub struct Connections(Vec<Connection>);
+
+impl Connections {
+    /// As many as there are cores.
+    ///
+    /// # Errors
+    /// If the daemon cannot be reached or started.
+    pub fn open(place: &Place) -> anyhow::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let connections = (0..cores).map(|_| Connection::open_at(place, Encoding::Bincode));
+        Ok(Self(connections.collect::<Result<_, _>>()?))
+    }
+
+    /// One of them.
+    pub fn one(&mut self) -> &mut Connection {
+        &mut self.0[0]
+    }
+
+    /// Calls a function with each item until the deadline; the answers in order, `None` for what was not begun.
+    ///
+    /// # Errors
+    /// The first that a call had.
+    pub fn each<T: Sync, R: Send>(
+        &mut self,
+        items: &[T],
+        deadline: Instant,
+        work: impl Fn(&mut Connection, &T) -> anyhow::Result<R> + Sync,
+    ) -> anyhow::Result<Vec<Option<R>>> {
+        let next = AtomicUsize::new(0);
+        let take = |connection: &mut Connection| -> anyhow::Result<Vec<(usize, R)>> {
+            let mut done = Vec::new();
+            while Instant::now() < deadline {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(index) else { break };
+                done.push((index, work(connection, item)?));
+            }
+            Ok(done)
+        };
+        let take = &take;
+        let mut answers: Vec<Option<R>> = items.iter().map(|_| None).collect();
+        std::thread::scope(|scope| -> anyhow::Result<()> {
+            let threads: Vec<_> =
+                self.0.iter_mut().map(|connection| scope.spawn(move || take(connection))).collect();
+            for thread in threads {
+                let done = thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"));
+                for (index, answer) in done.context("localization")?? {
+                    answers[index] = Some(answer);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(answers)
+    }
+}

@@ -1,0 +1,171 @@
+//! Localizes all bugs of a manifest, and says how well.
+
+use crate::bugs::{Bug, BugKind};
+use crate::localize::Localization;
+use crate::oracle::Verdict;
+use hearth_client::protocol::Suspect;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What came of one bug.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// The number of the bug's report.
+    pub report: u32,
+    /// The program.
+    pub program: String,
+    /// What goes wrong.
+    pub kind: BugKind,
+    /// The time it was given, in seconds.
+    pub budget_s: u64,
+    /// Why it was not localized, if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    /// The ranks of the true files; equals have their worst.
+    pub files: Vec<u32>,
+    /// The ranks of the true functions; equals have their worst.
+    pub functions: Vec<u32>,
+    /// What was judged, and what of it passes.
+    pub judged: usize,
+    /// See `judged`.
+    pub passing: usize,
+    /// How long it took.
+    pub total_s: f64,
+}
+
+impl Replayed {
+    /// Finds the true files and functions in the rankings.
+    #[must_use]
+    pub fn new(bug: &Bug, budget_s: u64, found: &Localization) -> Self {
+        let is_true_file = |suspect: &Suspect| {
+            bug.files.iter().any(|file| {
+                suspect.source.strip_suffix(file.as_str()).is_some_and(|directory| directory.ends_with('/'))
+            })
+        };
+        let is_true_function = |suspect: &Suspect| {
+            let name = suspect.function.split('(').next().unwrap_or_default();
+            let name = name.rsplit("::").next().unwrap_or(name);
+            is_true_file(suspect) && bug.functions.iter().any(|function| function == name)
+        };
+        // What nobody voted for ties with everything else that was executed.
+        let ranks = |suspects: &[Suspect], is_true: &dyn Fn(&Suspect) -> bool, wanted: usize, last: u32| {
+            let mut ranks: Vec<u32> =
+                suspects.iter().filter(|suspect| is_true(suspect)).map(|suspect| suspect.rank).collect();
+            ranks.sort_unstable();
+            ranks.resize(ranks.len().max(wanted), last);
+            ranks
+        };
+        Self {
+            files: ranks(&found.files, &is_true_file, bug.files.len(), found.executed_files),
+            functions: ranks(&found.functions, &is_true_function, 1, found.executed_functions),
+            judged: found.witnesses.len(),
+            passing: found.count(Verdict::Pass),
+            total_s: found.total.as_secs_f64(),
+            ..Self::refused(bug, budget_s, None)
+        }
+    }
+
+    /// A bug that could not be localized.
+    #[must_use]
+    pub fn refused(bug: &Bug, budget_s: u64, refusal: Option<String>) -> Self {
+        Self {
+            report: bug.report,
+            program: bug.program.clone(),
+            kind: bug.kind,
+            budget_s,
+            refusal,
+            files: Vec::new(),
+            functions: Vec::new(),
+            judged: 0,
+            passing: 0,
+            total_s: 0.0,
+        }
+    }
+}
+
+/// One program of each report: the first.
+#[must_use]
+pub fn first_programs(bugs: &[Bug]) -> Vec<&Bug> {
+    let mut known = BTreeSet::new();
+    bugs.iter().filter(|bug| known.insert(bug.report)).collect()
+}
+
+/// How well bugs were localized; all of them count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// How many bugs.
+    pub bugs: usize,
+    /// How many have a true one among the first 1, 5, 10 and 20.
+    pub top: [usize; 4],
+    /// The mean of the first true one's rank, of those that have one.
+    pub mean_first_rank: f64,
+    /// The mean of the mean rank of all true ones.
+    pub mean_average_rank: f64,
+}
+
+impl Summary {
+    /// Of lists of ranks, each sorted; an empty one is a bug that was not localized.
+    #[must_use]
+    pub fn new<'a>(ranks: impl Iterator<Item = &'a [u32]>) -> Self {
+        let ranks: Vec<&[u32]> = ranks.collect();
+        let firsts: Vec<u32> = ranks.iter().filter_map(|ranks| ranks.first().copied()).collect();
+        let averages = ranks
+            .iter()
+            .filter(|ranks| !ranks.is_empty())
+            .map(|ranks| ranks.iter().map(|&rank| f64::from(rank)).sum::<f64>() / ranks.len() as f64);
+        let count = firsts.len().max(1) as f64;
+        Self {
+            bugs: ranks.len(),
+            top: [1, 5, 10, 20].map(|limit| firsts.iter().filter(|&&rank| rank <= limit).count()),
+            mean_first_rank: firsts.iter().map(|&rank| f64::from(rank)).sum::<f64>() / count,
+            mean_average_rank: averages.sum::<f64>() / count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::Kind;
+    use std::time::Duration;
+
+    fn suspect(rank: u32, source: &str, function: &str) -> Suspect {
+        Suspect { rank, score: 1.0, source: source.to_owned(), line: 1, function: function.to_owned() }
+    }
+
+    #[test]
+    fn true_ones_are_found_and_what_nobody_voted_for_is_last() {
+        let bug = Bug {
+            report: 7,
+            program: "p.c".to_owned(),
+            kind: BugKind::WrongCode,
+            fail: Vec::new(),
+            pass: None,
+            crash: None,
+            files: vec!["gcc/one.c".to_owned(), "gcc/two.c".to_owned()],
+            functions: vec!["fold".to_owned()],
+        };
+        let found = Localization {
+            kind: Kind::WrongCode,
+            files: vec![suspect(1, "/s/gcc/gone.c", ""), suspect(3, "/s/gcc/one.c", "")],
+            functions: vec![
+                suspect(2, "/s/gcc/x.c", "fold(int)"),
+                suspect(4, "/s/gcc/one.c", "a::fold(int)"),
+            ],
+            witnesses: Vec::new(),
+            is_complete: true,
+            executed_files: 90,
+            executed_functions: 900,
+            prepared: Duration::ZERO,
+            total: Duration::ZERO,
+        };
+        let replayed = Replayed::new(&bug, 60, &found);
+        assert_eq!(replayed.files, [3, 90]);
+        assert_eq!(replayed.functions, [4]);
+        let none = Replayed::refused(&bug, 60, Some("no".to_owned()));
+        let summary = Summary::new([&replayed.files[..], &[1], &none.files].into_iter());
+        assert_eq!((summary.bugs, summary.top), (3, [1, 2, 2, 2]));
+        assert!((summary.mean_first_rank - 2.0).abs() < 1e-9);
+        assert!((summary.mean_average_rank - (46.5 + 1.0) / 2.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,274 @@
+//! From a program to what it does: the orders for compiler, assembler, linker and the program itself.
+//!
+//! All four are kept warm. The compiler waits at `main`, so that one zygote serves all options; the linker is given
+//! the program last, so that it has read everything else when it waits.
+
+use anyhow::{Context, bail, ensure};
+use hearth_client::protocol::{Limits, Order, Outcome, RunDone, RunInput};
+use hearth_client::{Answer, Ask, Connection};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How long a compile may take, in milliseconds.
+const COMPILE_MS: u64 = 10_000;
+/// How long a program may run, in milliseconds.
+const EXECUTION_MS: u64 = 2_000;
+/// What a program may write, in bytes.
+const EXECUTION_OUTPUT_BYTES: u64 = 1 << 20;
+
+/// The argument that makes `hearth` execute the program it is given as input.
+pub const EXECUTE_ARGUMENT: &str = "__execute";
+
+/// The orders.
+#[derive(Debug, Clone)]
+pub struct Toolchain {
+    compile: Order,
+    /// Options that every compile has.
+    always: Vec<String>,
+    assemble: Order,
+    link: Order,
+    execute: Order,
+}
+
+/// What became of a compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compiled {
+    /// It wrote this assembly.
+    Assembly(Vec<u8>),
+    /// It crashed; this is what it says of it, or the signal that ended it.
+    Crash(String),
+    /// It refused the program, or ran into a limit; this is the first error.
+    Refused(String),
+}
+
+/// A compile, and the run by which its coverage is kept.
+#[derive(Debug)]
+pub struct Compile {
+    /// What became of it.
+    pub compiled: Compiled,
+    /// The number of the run; 0 if it has no coverage.
+    pub run: u64,
+}
+
+/// What a program did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behaviour {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+}
+
+impl Toolchain {
+    /// The tools for a program, which is compiled in its own directory. `launcher` is a `hearth`.
+    ///
+    /// # Errors
+    /// If a tool is missing.
+    pub fn new(
+        connection: &mut Connection,
+        subject: &str,
+        program: &Path,
+        launcher: &Path,
+    ) -> anyhow::Result<Self> {
+        let compiler = binary_of(connection, subject)?;
+        let program = std::path::absolute(program)?;
+        let directory = program.parent().map(|directory| directory.display().to_string());
+        let compile = Order {
+            subject: subject.to_owned(),
+            arguments: vec!["{}".to_owned()],
+            // The same for all programs of a directory, so that they share a zygote.
+            input: Some("program.c".to_owned()),
+            warm: Some("main".to_owned()),
+            directory,
+            limits: Limits { wall_ms: Some(COMPILE_MS), ..Limits::default() },
+            ..Order::default()
+        };
+        let mut always = words(&["-quiet", "-w", "-imultiarch", MULTIARCH]);
+        for headers in ["include", "include-fixed"] {
+            let path = compiler.with_file_name(headers);
+            always.extend(["-isystem".to_owned(), path.display().to_string()]);
+        }
+        let tool = |name: &str, arguments: Vec<String>, input: &str, limits: Limits| Order {
+            subject: name.to_owned(),
+            arguments,
+            input: Some(input.to_owned()),
+            limits,
+            ..Order::default()
+        };
+        let limits = Limits { wall_ms: Some(COMPILE_MS), ..Limits::default() };
+        let assemble = tool(&path_of("as")?, words(&["--64", "{}", "-o", "output.o"]), "input.s", limits);
+        let link = tool(&path_of("ld")?, link_arguments()?, "input.o", limits);
+        let limits = Limits {
+            wall_ms: Some(EXECUTION_MS),
+            output_bytes: Some(EXECUTION_OUTPUT_BYTES),
+            ..Limits::default()
+        };
+        let launcher = launcher.display().to_string();
+        let execute = tool(&launcher, words(&[EXECUTE_ARGUMENT, "{}"]), "program", limits);
+        Ok(Self { compile, always, assemble, link, execute })
+    }
+
+    /// Compiles a program.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn compile(
+        &self,
+        connection: &mut Connection,
+        text: &[u8],
+        options: &[String],
+    ) -> anyhow::Result<Compile> {
+        let output = words(&["{}", "-o", "output.s"]);
+        let arguments = self.always.iter().chain(options).chain(&output).cloned().collect();
+        let input = RunInput {
+            input: Some(text.to_vec().into()),
+            arguments: Some(arguments),
+            send_files: true,
+            ..RunInput::default()
+        };
+        let done = connection.run(self.compile.clone(), input)?;
+        Ok(Compile { run: done.run, compiled: compiled(done) })
+    }
+
+    /// What the compiler says when it is asked.
+    ///
+    /// # Errors
+    /// If the daemon cannot, or the compiler does not know the options.
+    pub fn ask(&self, connection: &mut Connection, options: &[String]) -> anyhow::Result<String> {
+        let input =
+            RunInput { input: Some("".into()), arguments: Some(with_input(options)), ..RunInput::default() };
+        let done = connection.run(self.compile.clone(), input)?;
+        let errors = String::from_utf8_lossy(&done.stderr.0).into_owned();
+        ensure!(done.outcome == Outcome::Exited(0), "the compiler answers: {}", first_error(&errors));
+        Ok(String::from_utf8_lossy(&done.stdout.0).into_owned())
+    }
+
+    /// Assembles and links; `None` if that is refused.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn link(&self, connection: &mut Connection, assembly: Vec<u8>) -> anyhow::Result<Option<Executable>> {
+        let Some(object) = self.convert(connection, &self.assemble, assembly)? else { return Ok(None) };
+        Ok(self.convert(connection, &self.link, object)?.map(Executable))
+    }
+
+    /// Executes a program.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn execute(&self, connection: &mut Connection, program: &Executable) -> anyhow::Result<Behaviour> {
+        let input = RunInput { input: Some(program.0.clone().into()), ..RunInput::default() };
+        let done = connection.run(self.execute.clone(), input)?;
+        Ok(Behaviour { outcome: done.outcome, stdout: done.stdout.0 })
+    }
+
+    /// One file made into another by a tool; `None` if it refuses.
+    fn convert(
+        &self,
+        connection: &mut Connection,
+        order: &Order,
+        bytes: Vec<u8>,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let input = RunInput { input: Some(bytes.into()), send_files: true, ..RunInput::default() };
+        let done = connection.run(order.clone(), input)?;
+        Ok(written(done))
+    }
+}
+
+/// A linked program.
+#[derive(Debug, Clone)]
+pub struct Executable(Vec<u8>);
+
+/// The machine's name among directories of headers and libraries.
+const MULTIARCH: &str = "x86_64-linux-gnu";
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn with_input(options: &[String]) -> Vec<String> {
+    options.iter().cloned().chain(["{}".to_owned()]).collect()
+}
+
+fn written(done: RunDone) -> Option<Vec<u8>> {
+    let is_done = done.outcome == Outcome::Exited(0);
+    done.files.into_iter().next().filter(|_| is_done)?.bytes.map(|bytes| bytes.0)
+}
+
+fn compiled(done: RunDone) -> Compiled {
+    let errors = String::from_utf8_lossy(&done.stderr.0).into_owned();
+    if let Some(crash) = crash(&errors) {
+        return Compiled::Crash(crash);
+    }
+    match done.outcome {
+        Outcome::Signalled(signal) => Compiled::Crash(format!("signal {signal}")),
+        Outcome::Exited(0) => match written(done) {
+            Some(assembly) => Compiled::Assembly(assembly),
+            None => Compiled::Refused("the compiler wrote no assembly".to_owned()),
+        },
+        Outcome::Exited(_) => Compiled::Refused(first_error(&errors)),
+        other => Compiled::Refused(other.to_string()),
+    }
+}
+
+/// What a compiler says of its own crash.
+fn crash(errors: &str) -> Option<String> {
+    let (_, rest) = errors.split_once("internal compiler error: ")?;
+    Some(rest.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// The first error, without where it is.
+fn first_error(errors: &str) -> String {
+    let error = errors.lines().find_map(|line| line.split_once("error: ").map(|(_, error)| error));
+    error.or_else(|| errors.lines().next()).unwrap_or("it says nothing").to_owned()
+}
+
+/// The binary of a subject.
+fn binary_of(connection: &mut Connection, subject: &str) -> anyhow::Result<PathBuf> {
+    let Answer::Subjects(subjects) = connection.call(Ask::Subjects {})? else {
+        bail!("the daemon did not say which subjects there are");
+    };
+    let long = format!("{subject}-noopt");
+    let found = subjects.iter().find(|known| known.name == subject || known.name == long);
+    let found = found.with_context(|| {
+        format!("there is no subject {subject}; build it with: hearth subject build {subject}")
+    })?;
+    ensure!(
+        found.instrumented,
+        "{subject} is not instrumented, so nothing can be said about what it executes"
+    );
+    Ok(PathBuf::from(&found.binary))
+}
+
+/// The path of a tool.
+fn path_of(tool: &str) -> anyhow::Result<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(tool)).find(|path| path.is_file());
+    let found = found.with_context(|| format!("there is no `{tool}` in PATH; install binutils"))?;
+    Ok(found.display().to_string())
+}
+
+/// The linker's arguments: everything but the program comes first, except archives, which are looked at only for
+/// what is missing so far.
+fn link_arguments() -> anyhow::Result<Vec<String>> {
+    let mut arguments =
+        words(&["-m", "elf_x86_64", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2", "-o", "output"]);
+    for name in ["crt1.o", "crti.o", "crtbegin.o", "libc.so.6", "libm.so.6"] {
+        arguments.push(library(name)?);
+    }
+    arguments.push("{}".to_owned());
+    for name in ["libc_nonshared.a", "libgcc.a", "crtend.o", "crtn.o"] {
+        arguments.push(library(name)?);
+    }
+    Ok(arguments)
+}
+
+/// The path of a part of the C library.
+fn library(name: &str) -> anyhow::Result<String> {
+    let answer = Command::new("gcc").arg(format!("-print-file-name={name}")).output();
+    let answer = answer.context("gcc is needed to find the C library; install gcc")?;
+    let path = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+    ensure!(path.starts_with('/'), "there is no {name} to link programs with; install libc6-dev");
+    Ok(path)
+}

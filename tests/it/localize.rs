@@ -1,0 +1,143 @@
+//! Localization: what is refused before any time is spent, and real bugs from the packages to the guilty file.
+
+use crate::daemon::Daemon;
+use crate::hearth;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A daemon of its own, and a directory for programs.
+struct World {
+    directory: TempDir,
+    daemon: Daemon,
+}
+
+impl World {
+    fn new() -> Self {
+        let permissions = fs::Permissions::from_mode(0o700);
+        let directory = tempfile::Builder::new().permissions(permissions).tempdir().expect("a directory");
+        let hearthd = PathBuf::from(env!("CARGO_BIN_EXE_hearthd"));
+        let daemon = Daemon::start(&hearthd, &directory.path().join("run"), &[]);
+        Self { directory, daemon }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(hearth());
+        command.args(arguments).env("HEARTH_RUNTIME_DIR", self.directory.path().join("run"));
+        command.output().expect("it starts")
+    }
+
+    fn localize(&self, program: &Path, options: &[&str]) -> Output {
+        let program = program.to_str().expect("a plain path");
+        self.command(&[&["localize", program, "--subject", "gcc-11"], options].concat())
+    }
+
+    fn program(&self, text: &str) -> PathBuf {
+        let path = self.directory.path().join("given.c");
+        fs::write(&path, text).expect("it is written");
+        path
+    }
+}
+
+#[test]
+#[ignore = "needs the subject gcc-11: tools/test --full"]
+fn what_cannot_be_localized_is_told() {
+    let world = World::new();
+    let fine = "int main(void) { return 0; }";
+    let table: [(&str, &[&str], &str); 9] = [
+        (fine, &["--fail=-O2", "--pass=-O0"], "does not fail: with -O2 and with -O0 it exited with code 0"),
+        (
+            fine,
+            &["--fail=-O2"],
+            "the compiler does not crash with -O2; if the program behaves wrongly, give options",
+        ),
+        (
+            fine,
+            &["--fail=-O2 -fno-such-thing", "--pass=-O0"],
+            "does not know an option in -O2 -fno-such-thing",
+        ),
+        (fine, &["--fail=-O2", "--pass=-O7x"], "-O7x"),
+        (
+            "int main(void) { return 3; }",
+            &["--fail=-O2", "--pass=-O0"],
+            "fails in the same way with -O2 and with -O0",
+        ),
+        (
+            "int main(void) { return x; }",
+            &["--fail=-O2", "--pass=-O0"],
+            "does not compile with -O2: 'x' undeclared",
+        ),
+        ("int f(void) { return 3; }", &["--fail=-O2", "--pass=-O0"], "cannot be linked; it must be complete"),
+        (
+            "int getpid(void); int printf(const char *, ...); int time(int *);\n\
+             int main(void) { unsigned long long t; __asm__ volatile (\"rdtsc; shl $32, %%rdx; or %%rdx, %%rax\" : \
+             \"=a\"(t) : : \"rdx\"); printf(\"%llu\\n\", t); return 0; }",
+            &["--fail=-O2", "--pass=-O0"],
+            "differ; a program that fails must fail always",
+        ),
+        ("int main(void) { for (;;); }", &["--fail=-O2", "--pass=-O0"], "it does not end"),
+    ];
+    for (text, options, part) in table {
+        let output = world.localize(&world.program(text), options);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{text} {options:?} was localized");
+        assert_eq!(message.lines().count(), 1, "one line: {message}");
+        assert!(message.contains(part), "`{message}` should say `{part}`");
+    }
+    let output = world.localize(Path::new("/no/such/program.c"), &["--fail=-O2"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read /no/such/program.c"));
+    let program = world.program(fine);
+    let program = program.to_str().expect("a plain path");
+    let output = world.command(&["localize", program, "--subject", "gcc-99", "--fail=-O2"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no subject gcc-99"));
+    drop(world.daemon);
+}
+
+/// Two real bugs: the newer package's programs fail with the subject, and the file that was mended is found.
+#[test]
+#[ignore = "needs the subject gcc-11 and the sources of gcc-12: tools/test --full"]
+fn real_bugs_are_found_and_localized() {
+    let world = World::new();
+    let manifest = world.directory.path().join("bugs.json");
+    let manifest_path = manifest.to_str().expect("a plain path");
+    let output = world.command(&["bench", "bugs", "--output", manifest_path, "--report", "106032,106513"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let bugs: Value = serde_json::from_slice(&fs::read(&manifest).expect("it is written")).expect("JSON");
+    let bugs = bugs["bugs"].as_array().expect("a list").clone();
+    let found: Vec<(&Value, &Value)> = bugs.iter().map(|bug| (&bug["kind"], &bug["files"][0])).collect();
+    let expected = [("wrong-code", "gcc/ifcvt.c"), ("wrong-code", "gcc/gimple-ssa-store-merging.c")]
+        .map(|(kind, file)| (Value::from(kind), Value::from(file)));
+    assert_eq!(found, expected.iter().map(|(kind, file)| (kind, file)).collect::<Vec<_>>());
+
+    let state = world.directory.path().join("replay.jsonl");
+    let replay = || {
+        let state = state.to_str().expect("a plain path");
+        let output = world.command(&["replay", manifest_path, "--state", state, "--budget", "300"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let lines = |path: &Path| {
+        let text = fs::read_to_string(path).expect("it is written");
+        let values = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        values
+            .map(|value| (value["program"].clone(), value["files"].clone(), value["functions"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let said = replay();
+    let first = lines(&state);
+    assert_eq!(first.len(), 2);
+    for (program, files, _) in &first {
+        let rank = files[0].as_u64().expect("a rank");
+        assert!(rank <= 5, "the guilty file of {program} has rank {rank}");
+    }
+    assert!(said.contains("wrong code: 2 bugs"), "{said}");
+    // Nothing is done twice; a line that was cut off is done again, with the same ranking.
+    let text = fs::read_to_string(&state).expect("it is there");
+    fs::write(&state, &text[..text.trim_end().len() - 10]).expect("it is written");
+    let again = replay();
+    assert_eq!(again.lines().filter(|line| line.contains(" option sets pass, ")).count(), 1, "{again}");
+    assert_eq!(lines(&state), first);
+}
