@@ -1,16 +1,17 @@
 //! `hearth localize`: the guilty file and function of a compiler, from a program that fails.
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hearth_client::address::Place;
 use hearth_client::protocol::Suspect;
-use hearth_localize::localize::{Localization, Progress, Request, localize as find};
+use hearth_localize::localize::{Localization, Progress, Request, Technique, localize as find};
 use hearth_localize::oracle::{Kind, Verdict};
 use hearth_localize::parallel::Connections;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -36,6 +37,15 @@ pub struct LocalizeArgs {
     /// The options it passes with; if the compiler crashes, they may be left out
     #[arg(long, allow_hyphen_values = true, value_name = "OPTIONS")]
     pass: Option<String>,
+    /// How it is localized
+    #[arg(long, value_enum, default_value_t = TechniqueName::Options)]
+    technique: TechniqueName,
+    /// Where random choices begin
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many mutants are judged at the most
+    #[arg(long, default_value_t = 100_000)]
+    count: usize,
     /// How long it may take, in seconds
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     budget: u64,
@@ -45,6 +55,27 @@ pub struct LocalizeArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// The techniques by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TechniqueName {
+    /// Each option of optimization turned the other way; what passes votes
+    Options,
+    /// DiWi: mutants of the program, rules that bring diverse witnesses preferred
+    Diwi,
+    /// DiWi with rules chosen at random
+    Random,
+}
+
+impl From<TechniqueName> for Technique {
+    fn from(name: TechniqueName) -> Self {
+        match name {
+            TechniqueName::Options => Self::Options,
+            TechniqueName::Diwi => Self::Diwi,
+            TechniqueName::Random => Self::Random,
+        }
+    }
 }
 
 /// Localizes.
@@ -58,6 +89,9 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         text: &text,
         fail: words(&args.fail),
         pass: args.pass.as_deref().map(words),
+        technique: args.technique.into(),
+        seed: args.seed,
+        count: args.count,
         budget: Duration::from_secs(args.budget),
         limit: args.limit,
         launcher: &launcher,
@@ -67,19 +101,24 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     let bar = ProgressBar::new_spinner().with_style(style).with_message("seeing how the program fails");
     bar.enable_steady_tick(Duration::from_millis(200));
     let found = find(&mut connections, &request, |progress: Progress| {
+        let all = progress.all.map_or(String::new(), |all| format!(" of {all}"));
         bar.set_message(format!(
-            "{} of {} option sets: {} pass, {} fail",
-            progress.judged, progress.all, progress.passing, progress.failing
+            "{}{all} judged: {} pass, {} fail",
+            progress.judged, progress.passing, progress.failing
         ));
     });
     bar.finish_and_clear();
     let found = found?;
-    if args.json {
-        println!("{}", as_json(&found));
-    } else {
-        print(&found, args);
+    let mut output = io::stdout().lock();
+    let written = match args.json {
+        true => writeln!(output, "{}", as_json(&found)),
+        false => print(&mut output, &found, args),
+    };
+    match written {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        written => written.map(|()| ExitCode::SUCCESS).context("cannot write the result"),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn as_json(found: &Localization) -> Value {
@@ -96,7 +135,7 @@ fn as_json(found: &Localization) -> Value {
                 Verdict::Fail => ("fail", None),
                 Verdict::Unusable(reason) => ("neither", Some(reason.to_string())),
             };
-            json!({"change": witness.change, "verdict": verdict, "reason": reason})
+            json!({"change": witness.change, "verdict": verdict, "reason": reason, "program": witness.program})
         })
         .collect();
     json!({
@@ -112,20 +151,21 @@ fn as_json(found: &Localization) -> Value {
     })
 }
 
-fn print(found: &Localization, args: &LocalizeArgs) {
+fn print(output: &mut impl Write, found: &Localization, args: &LocalizeArgs) -> io::Result<()> {
     match &found.kind {
-        Kind::Crash(crash) => println!("{} crashes: {crash}", args.subject),
-        Kind::WrongCode => println!("{} compiles wrong code", args.subject),
-    }
-    println!(
-        "{} option sets in {:.1} s: {} pass, {} fail, {} neither{}",
+        Kind::Crash(crash) => writeln!(output, "{} crashes: {crash}", args.subject),
+        Kind::WrongCode => writeln!(output, "{} compiles wrong code", args.subject),
+    }?;
+    writeln!(
+        output,
+        "{} judged in {:.1} s: {} pass, {} fail, {} neither{}",
         found.witnesses.len(),
         found.total.as_secs_f64(),
         found.count(Verdict::Pass),
         found.count(Verdict::Fail),
         found.witnesses.len() - found.count(Verdict::Pass) - found.count(Verdict::Fail),
         if found.is_complete { "" } else { "; the time was over before all were tried" }
-    );
+    )?;
     let passing: Vec<&str> = found
         .witnesses
         .iter()
@@ -133,22 +173,29 @@ fn print(found: &Localization, args: &LocalizeArgs) {
         .map(|witness| witness.change.as_str())
         .collect();
     if passing.is_empty() {
-        println!("no change of options makes it pass, so nothing can be compared");
-        return;
+        writeln!(output, "nothing that was tried makes it pass, so nothing can be compared")?;
+        return Ok(());
     }
-    println!("it passes with: {}", passing.join(", "));
-    println!("\nfiles");
-    print_suspects(&found.files, |suspect| suspect.source.clone());
-    println!("\nfunctions");
-    print_suspects(&found.functions, |suspect| {
+    if args.technique == TechniqueName::Options {
+        writeln!(output, "it passes with: {}", passing.join(", "))?;
+    }
+    writeln!(output, "\nfiles")?;
+    print_suspects(output, &found.files, |suspect| suspect.source.clone())?;
+    writeln!(output, "\nfunctions")?;
+    print_suspects(output, &found.functions, |suspect| {
         format!("{} ({}:{})", suspect.function, suspect.source, suspect.line)
-    });
+    })
 }
 
-fn print_suspects(suspects: &[Suspect], name: impl Fn(&Suspect) -> String) {
+fn print_suspects(
+    output: &mut impl Write,
+    suspects: &[Suspect],
+    name: impl Fn(&Suspect) -> String,
+) -> io::Result<()> {
     for suspect in suspects.iter().take(SHOWN) {
-        println!("{:>5}  {:>8.3}  {}", suspect.rank, suspect.score, name(suspect));
+        writeln!(output, "{:>5}  {:>8.3}  {}", suspect.rank, suspect.score, name(suspect))?;
     }
+    Ok(())
 }
 
 /// Becomes the program that it is given as a file.

@@ -1,13 +1,14 @@
 //! `hearth replay`: localizes all bugs of a manifest, and prints how well.
 
+use crate::localize::TechniqueName;
 use anyhow::{Context, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hearth_client::address::Place;
 use hearth_localize::bugs::{self, Bug, BugKind, Manifest};
 use hearth_localize::localize::{Request, localize};
 use hearth_localize::oracle::Refusal;
 use hearth_localize::parallel::Connections;
-use hearth_localize::replay::{Replayed, Summary, first_programs};
+use hearth_localize::replay::{Replayed, Setting, Summary, first_programs};
 use hearth_subject::{Recipe, Store, source};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::{self, OpenOptions};
@@ -21,6 +22,12 @@ use std::time::Duration;
 pub struct ReplayArgs {
     /// The manifest that `hearth bench bugs` wrote
     manifest: PathBuf,
+    /// How they are localized
+    #[arg(long, value_enum, default_value_t = TechniqueName::Options)]
+    technique: TechniqueName,
+    /// Where random choices begin
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// How long each bug may take, in seconds
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     budget: u64,
@@ -45,7 +52,10 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let programs =
         source::unpack(&Store::open()?, Recipe::Gcc12, &[&bugs::PROGRAMS[..], &bugs::LOGS[..]].concat())?;
     let mut connections = Connections::open(&Place::of_user())?;
-    let mut done = read_state(&args.state, args.budget)?;
+    let technique =
+        args.technique.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
+    let setting = Setting { technique, seed: args.seed, budget_s: args.budget };
+    let mut done = read_state(&args.state, &setting)?;
     let wanted = first_programs(&manifest.bugs);
     let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
     let bar = ProgressBar::new_spinner().with_style(style);
@@ -55,10 +65,9 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             continue;
         }
         let what = format!("bug {} of {}: {}", number + 1, wanted.len(), bug.program);
-        let replayed =
-            one(&mut connections, &manifest.subject, bug, &programs, args.budget, &|judged, all| {
-                bar.set_message(format!("{what}, {judged} of {all} option sets"));
-            })?;
+        let replayed = one(&mut connections, &manifest.subject, bug, &programs, args, &setting, &|judged| {
+            bar.set_message(format!("{what}, {judged} judged"));
+        })?;
         bar.suspend(|| print_bug(&replayed));
         append(&args.state, &replayed)?;
         done.push(replayed);
@@ -79,8 +88,9 @@ fn one(
     subject: &str,
     bug: &Bug,
     programs: &Path,
-    budget: u64,
-    tell: &(dyn Fn(usize, usize) + Sync),
+    args: &ReplayArgs,
+    setting: &Setting,
+    tell: &(dyn Fn(usize) + Sync),
 ) -> anyhow::Result<Replayed> {
     let program = programs.join(&bug.program);
     let text = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
@@ -91,25 +101,28 @@ fn one(
         text: &text,
         fail: bug.fail.clone(),
         pass: bug.pass.clone(),
-        budget: Duration::from_secs(budget),
+        technique: args.technique.into(),
+        seed: args.seed,
+        count: usize::MAX,
+        budget: Duration::from_secs(args.budget),
         limit: 0,
         launcher: &launcher,
     };
-    match localize(connections, &request, |progress| tell(progress.judged, progress.all)) {
-        Ok(found) => Ok(Replayed::new(bug, budget, &found)),
+    match localize(connections, &request, |progress| tell(progress.judged)) {
+        Ok(found) => Ok(Replayed::new(bug, setting, &found)),
         Err(Refusal::Daemon(error)) => Err(error),
-        Err(refusal) => Ok(Replayed::refused(bug, budget, Some(refusal.to_string()))),
+        Err(refusal) => Ok(Replayed::refused(bug, setting, Some(refusal.to_string()))),
     }
 }
 
-/// What was done before with the same budget. A line that was cut off is done again.
-fn read_state(path: &Path, budget: u64) -> anyhow::Result<Vec<Replayed>> {
+/// What was done before in the same way. A line that was cut off is done again.
+fn read_state(path: &Path, setting: &Setting) -> anyhow::Result<Vec<Replayed>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.with_context(|| format!("cannot read {}", path.display()))?,
     };
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Replayed>(line).ok());
-    Ok(lines.filter(|done| done.budget_s == budget).collect())
+    Ok(lines.filter(|done| done.setting == *setting).collect())
 }
 
 fn append(path: &Path, replayed: &Replayed) -> anyhow::Result<()> {
@@ -125,7 +138,7 @@ fn print_bug(bug: &Replayed) {
     let name = bug.program.rsplit('/').next().unwrap_or(&bug.program);
     let what = match &bug.refusal {
         Some(refusal) => format!("not localized: {refusal}"),
-        None => format!("{} of {} option sets pass, {:.1} s", bug.passing, bug.judged, bug.total_s),
+        None => format!("{} of {} judged pass, {:.1} s", bug.passing, bug.judged, bug.total_s),
     };
     println!("{name:<18} file {:>4}  function {:>5}  {what}", first(&bug.files), first(&bug.functions));
 }

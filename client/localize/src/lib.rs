@@ -6,8 +6,11 @@
 
 pub mod bugs;
 pub mod localize;
+pub mod mutate;
 pub mod options;
 pub mod oracle;
 pub mod parallel;
 pub mod replay;
+pub mod search;
 pub mod toolchain;
+mod witnesses;

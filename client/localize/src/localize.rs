@@ -3,7 +3,9 @@
 use crate::options::{Flip, flips, levels};
 use crate::oracle::{Judged, Kind, Oracle, Refusal, Verdict, shown};
 use crate::parallel::Connections;
+use crate::search::Choice;
 use crate::toolchain::Toolchain;
+use crate::witnesses;
 use anyhow::bail;
 use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
@@ -24,12 +26,29 @@ pub struct Request<'a> {
     pub fail: Vec<String>,
     /// Options it passes with; a crash may have none.
     pub pass: Option<Vec<String>>,
+    /// How witnesses are found.
+    pub technique: Technique,
+    /// Where random choices begin.
+    pub seed: u64,
     /// How long it may take.
     pub budget: Duration,
+    /// How many mutants are judged at the most.
+    pub count: usize,
     /// How many suspects of each kind are wanted.
     pub limit: u32,
     /// A `hearth`.
     pub launcher: &'a Path,
+}
+
+/// How witnesses are found, and what is made of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Technique {
+    /// Each option turned the other way; passing option sets vote.
+    Options,
+    /// DiWi: mutants of the program, rules chosen by Metropolis and Hastings; Ochiai, the mean of a file's lines.
+    Diwi,
+    /// DiWi with rules chosen at random.
+    Random,
 }
 
 /// How far it is.
@@ -37,21 +56,32 @@ pub struct Request<'a> {
 pub struct Progress {
     /// Candidates judged.
     pub judged: usize,
-    /// All candidates.
-    pub all: usize,
+    /// All candidates, if they are known.
+    pub all: Option<usize>,
     /// Those that pass.
     pub passing: usize,
     /// Those that fail.
     pub failing: usize,
 }
 
-/// An option set that was judged.
+impl Progress {
+    /// Counts one more.
+    pub(crate) fn add(&mut self, verdict: Verdict) {
+        self.judged += 1;
+        self.passing += usize::from(verdict == Verdict::Pass);
+        self.failing += usize::from(verdict == Verdict::Fail);
+    }
+}
+
+/// Something close to the failing compile that was judged.
 #[derive(Debug, Clone)]
 pub struct Witness {
-    /// What was changed, as it is shown: `-fno-ivopts`.
+    /// What was changed, as it is shown: `-fno-ivopts`, `replace + by -`.
     pub change: String,
     /// What came of it.
     pub verdict: Verdict,
+    /// The program, if it was changed and passes.
+    pub program: Option<String>,
 }
 
 /// What was found.
@@ -107,21 +137,14 @@ pub fn localize(
     let (fail, pass) = (request.fail.clone(), request.pass.clone());
     let oracle = Oracle::new(connections.one(), toolchain, request.text, fail, pass)?;
     let prepared = started.elapsed();
-    let candidates = candidates(flips(connections.one(), &oracle.toolchain, &oracle.fail)?, &oracle.fail);
-    let progress = Mutex::new(Progress { all: candidates.len(), ..Progress::default() });
-    let judged = connections.each(&candidates, deadline, |connection, candidate| {
-        let judged = oracle.judge(connection, request.text, &candidate.options)?;
-        if let Ok(mut progress) = progress.lock() {
-            progress.judged += 1;
-            progress.passing += usize::from(judged.verdict == Verdict::Pass);
-            progress.failing += usize::from(judged.verdict == Verdict::Fail);
-            tell(*progress);
+    let (witnesses, rankings, is_complete) = match request.technique {
+        Technique::Options => by_options(connections, &oracle, request, deadline, &tell)?,
+        Technique::Diwi => {
+            by_mutants(connections, &oracle, request, deadline, Choice::MetropolisHastings, &tell)?
         }
-        Ok(judged)
-    })?;
-    let is_complete = judged.iter().all(Option::is_some);
-    let pairs: Vec<(&Candidate, Judged)> =
-        candidates.iter().zip(judged).filter_map(|(candidate, judged)| Some((candidate, judged?))).collect();
+        Technique::Random => by_mutants(connections, &oracle, request, deadline, Choice::Random, &tell)?,
+    };
+    let (files, functions) = rankings;
     let executed = |level| match connections.one().call(Ask::Spectrum {
         run: RunRef::Id(oracle.failing_run),
         level,
@@ -132,29 +155,91 @@ pub fn localize(
         Err(error) => Err(error.into()),
     };
     let [executed_files, executed_functions] = [Level::Files, Level::Functions].map(executed);
-    let (files, functions) = rank(connections, &oracle, &pairs, request.limit)?;
-    let runs: Vec<RunRef> = pairs
-        .iter()
-        .map(|(_, judged)| judged.run)
-        .chain([oracle.failing_run])
-        .filter(|&run| run > 0)
-        .map(RunRef::Id)
-        .collect();
-    connections.one().call(Ask::Forget { runs }).map_err(anyhow::Error::from)?;
-    let witnesses = pairs
-        .into_iter()
-        .map(|(candidate, judged)| Witness { change: candidate.change.clone(), verdict: judged.verdict });
+    connections
+        .one()
+        .call(Ask::Forget { runs: vec![RunRef::Id(oracle.failing_run)] })
+        .map_err(anyhow::Error::from)?;
     Ok(Localization {
         kind: oracle.kind.clone(),
         files,
         functions,
-        witnesses: witnesses.collect(),
+        witnesses,
         is_complete,
         executed_files: executed_files?,
         executed_functions: executed_functions?,
         prepared,
         total: started.elapsed(),
     })
+}
+
+type Rankings = (Vec<Suspect>, Vec<Suspect>);
+type Found = (Vec<Witness>, Rankings, bool);
+
+/// Option sets; what all failing compiles executed and a passing one did not votes.
+fn by_options(
+    connections: &mut Connections,
+    oracle: &Oracle,
+    request: &Request<'_>,
+    deadline: Instant,
+    tell: &(impl Fn(Progress) + Sync),
+) -> anyhow::Result<Found> {
+    let flips = flips(connections.one(), &oracle.toolchain, &oracle.fail)?;
+    let candidates = candidates(flips, &oracle.fail);
+    let progress = Mutex::new(Progress { all: Some(candidates.len()), ..Progress::default() });
+    let judged = connections.each(&candidates, deadline, |connection, candidate| {
+        let judged = oracle.judge(connection, request.text, &candidate.options)?;
+        if let Ok(mut progress) = progress.lock() {
+            progress.add(judged.verdict);
+            tell(*progress);
+        }
+        Ok(judged)
+    })?;
+    let is_complete = judged.iter().all(Option::is_some);
+    let pairs: Vec<(&Candidate, Judged)> =
+        candidates.iter().zip(judged).filter_map(|(candidate, judged)| Some((candidate, judged?))).collect();
+    let of = |verdict: Verdict, is_far: bool| {
+        let matching = pairs.iter().filter(move |(candidate, judged)| {
+            judged.verdict == verdict && judged.run > 0 && candidate.is_far == is_far
+        });
+        matching.map(|(_, judged)| RunRef::Id(judged.run)).collect::<Vec<_>>()
+    };
+    let failing: Vec<RunRef> =
+        [RunRef::Id(oracle.failing_run)].into_iter().chain(of(Verdict::Fail, false)).collect();
+    // Another level executes much else, and is asked only where no single option makes a difference.
+    let mut passing = of(Verdict::Pass, false);
+    if passing.is_empty() {
+        passing = of(Verdict::Pass, true);
+    }
+    let rankings = rank(connections, &failing, &passing, Formula::Votes, Aggregation::Sum, request.limit)?;
+    let runs = pairs.iter().map(|(_, judged)| judged.run).filter(|&run| run > 0).map(RunRef::Id).collect();
+    connections.one().call(Ask::Forget { runs })?;
+    let witness = |(candidate, judged): (&Candidate, Judged)| Witness {
+        change: candidate.change.clone(),
+        verdict: judged.verdict,
+        program: None,
+    };
+    Ok((pairs.into_iter().map(witness).collect(), rankings, is_complete))
+}
+
+/// Mutants, ranked as DiWi does.
+fn by_mutants(
+    connections: &mut Connections,
+    oracle: &Oracle,
+    request: &Request<'_>,
+    deadline: Instant,
+    choice: Choice,
+    tell: &(impl Fn(Progress) + Sync),
+) -> anyhow::Result<Found> {
+    let found = witnesses::find(connections, oracle, request, deadline, choice, tell)?;
+    let passing: Vec<RunRef> = found.accepted.iter().map(|&run| RunRef::Id(run)).collect();
+    let failing = [RunRef::Id(oracle.failing_run)];
+    let rankings = match passing.is_empty() {
+        // Without a passing one all lines are alike.
+        true => (Vec::new(), Vec::new()),
+        false => rank(connections, &failing, &passing, Formula::Ochiai, Aggregation::Mean, request.limit)?,
+    };
+    connections.one().call(Ask::Forget { runs: passing })?;
+    Ok((found.witnesses, rankings, true))
 }
 
 /// The other levels, which are few, and each option turned the other way.
@@ -171,36 +256,18 @@ fn candidates(flips: Vec<Flip>, fail: &[String]) -> Vec<Candidate> {
     levels.chain(flipped).collect()
 }
 
-/// Ranks files and functions: what all failing compiles executed and a passing one did not votes.
+/// Ranks files and functions.
 fn rank(
     connections: &mut Connections,
-    oracle: &Oracle,
-    pairs: &[(&Candidate, Judged)],
+    failing: &[RunRef],
+    passing: &[RunRef],
+    formula: Formula,
+    aggregation: Aggregation,
     limit: u32,
-) -> anyhow::Result<(Vec<Suspect>, Vec<Suspect>)> {
-    let of = |verdict: Verdict, is_far: bool| {
-        let matching = pairs.iter().filter(move |(candidate, judged)| {
-            judged.verdict == verdict && judged.run > 0 && candidate.is_far == is_far
-        });
-        matching.map(|(_, judged)| RunRef::Id(judged.run)).collect::<Vec<_>>()
-    };
-    let failing: Vec<RunRef> =
-        [RunRef::Id(oracle.failing_run)].into_iter().chain(of(Verdict::Fail, false)).collect();
-    // Another level executes much else, and is asked only where no single option makes a difference.
-    let mut passing = of(Verdict::Pass, false);
-    if passing.is_empty() {
-        passing = of(Verdict::Pass, true);
-    }
+) -> anyhow::Result<Rankings> {
     let mut suspects = |level| {
-        let ask = Ask::Rank {
-            failing: failing.clone(),
-            passing: passing.clone(),
-            formula: Formula::Votes,
-            aggregation: Aggregation::Sum,
-            level,
-            limit,
-        };
-        match connections.one().call(ask)? {
+        let (failing, passing) = (failing.to_vec(), passing.to_vec());
+        match connections.one().call(Ask::Rank { failing, passing, formula, aggregation, level, limit })? {
             Answer::Ranking(ranking) => Ok(ranking),
             other => bail!("the daemon answers {other:?}"),
         }

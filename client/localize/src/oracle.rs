@@ -133,6 +133,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The run; 0 if there is none.
     pub run: u64,
+    /// How many lines of the compiler it executed.
+    pub lines: u64,
     /// Does it, compiled to pass, end as the failing program did? If not, a check in it may fail for reasons of its own.
     pub ends_as_before: bool,
 }
@@ -270,7 +272,8 @@ impl Oracle {
         options: &[String],
     ) -> anyhow::Result<Judged> {
         let compile = self.toolchain.compile(connection, text, options)?;
-        let judged = |verdict| Judged { verdict, run: compile.run, ends_as_before: true };
+        let (run, lines) = (compile.run, compile.lines);
+        let judged = |verdict| Judged { verdict, run, lines, ends_as_before: true };
         let unusable = |reason| Ok(judged(Verdict::Unusable(reason)));
         let assembly = match (compile.compiled, &self.kind) {
             (Compiled::Refused(_), _) => return unusable(Reason::DoesNotCompile),

@@ -7,6 +7,17 @@ use hearth_client::protocol::Suspect;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+/// How bugs are localized.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The technique's name.
+    pub technique: String,
+    /// Where random choices begin.
+    pub seed: u64,
+    /// The time for each, in seconds.
+    pub budget_s: u64,
+}
+
 /// What came of one bug.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
@@ -16,8 +27,8 @@ pub struct Replayed {
     pub program: String,
     /// What goes wrong.
     pub kind: BugKind,
-    /// The time it was given, in seconds.
-    pub budget_s: u64,
+    /// How it was done.
+    pub setting: Setting,
     /// Why it was not localized, if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
@@ -36,7 +47,7 @@ pub struct Replayed {
 impl Replayed {
     /// Finds the true files and functions in the rankings.
     #[must_use]
-    pub fn new(bug: &Bug, budget_s: u64, found: &Localization) -> Self {
+    pub fn new(bug: &Bug, setting: &Setting, found: &Localization) -> Self {
         let is_true_file = |suspect: &Suspect| {
             bug.files.iter().any(|file| {
                 suspect.source.strip_suffix(file.as_str()).is_some_and(|directory| directory.ends_with('/'))
@@ -61,18 +72,18 @@ impl Replayed {
             judged: found.witnesses.len(),
             passing: found.count(Verdict::Pass),
             total_s: found.total.as_secs_f64(),
-            ..Self::refused(bug, budget_s, None)
+            ..Self::refused(bug, setting, None)
         }
     }
 
     /// A bug that could not be localized.
     #[must_use]
-    pub fn refused(bug: &Bug, budget_s: u64, refusal: Option<String>) -> Self {
+    pub fn refused(bug: &Bug, setting: &Setting, refusal: Option<String>) -> Self {
         Self {
             report: bug.report,
             program: bug.program.clone(),
             kind: bug.kind,
-            budget_s,
+            setting: setting.clone(),
             refusal,
             files: Vec::new(),
             functions: Vec::new(),
@@ -159,10 +170,11 @@ mod tests {
             prepared: Duration::ZERO,
             total: Duration::ZERO,
         };
-        let replayed = Replayed::new(&bug, 60, &found);
+        let setting = Setting { technique: "options".to_owned(), seed: 1, budget_s: 60 };
+        let replayed = Replayed::new(&bug, &setting, &found);
         assert_eq!(replayed.files, [3, 90]);
         assert_eq!(replayed.functions, [4]);
-        let none = Replayed::refused(&bug, 60, Some("no".to_owned()));
+        let none = Replayed::refused(&bug, &setting, Some("no".to_owned()));
         let summary = Summary::new([&replayed.files[..], &[1], &none.files].into_iter());
         assert_eq!((summary.bugs, summary.top), (3, [1, 2, 2, 2]));
         assert!((summary.mean_first_rank - 2.0).abs() < 1e-9);

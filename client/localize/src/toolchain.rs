@@ -48,6 +48,8 @@ pub struct Compile {
     pub compiled: Compiled,
     /// The number of the run; 0 if it has no coverage.
     pub run: u64,
+    /// How many lines of the compiler it executed.
+    pub lines: u64,
 }
 
 /// What a program did.
@@ -127,7 +129,7 @@ impl Toolchain {
             ..RunInput::default()
         };
         let done = connection.run(self.compile.clone(), input)?;
-        Ok(Compile { run: done.run, compiled: compiled(done) })
+        Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
     }
 
     /// What the compiler says when it is asked.

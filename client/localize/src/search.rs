@@ -1,0 +1,126 @@
+//! Which rule mutates the failing program next: DiWi's way, by Metropolis and Hastings, or at random.
+
+use crate::mutate::Rule;
+use fastrand::Rng;
+
+/// The success probability of DiWi's geometric distribution.
+const PROBABILITY: f64 = 0.023;
+
+/// How rules are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Rules that brought diverse witnesses are preferred.
+    MetropolisHastings,
+    /// All alike.
+    Random,
+}
+
+/// The rules with what they have brought so far.
+#[derive(Debug)]
+pub struct Rules {
+    choice: Choice,
+    rules: Vec<Tried>,
+    /// The rules from the best to the worst.
+    order: Vec<usize>,
+    current: usize,
+}
+
+#[derive(Debug)]
+struct Tried {
+    rule: Rule,
+    selected: u32,
+    accepted: u32,
+    /// How far the last accepted witness was from those before it, on average.
+    distance: f64,
+}
+
+impl Tried {
+    /// DiWi's priority: how diverse, times how often it succeeds.
+    fn score(&self) -> f64 {
+        if self.selected == 0 {
+            0.0
+        } else {
+            self.distance * f64::from(self.accepted) / f64::from(self.selected)
+        }
+    }
+}
+
+impl Rules {
+    /// All rules, none tried.
+    #[must_use]
+    pub fn new(rules: Vec<Rule>, choice: Choice, random: &mut Rng) -> Self {
+        let current = random.usize(..rules.len());
+        let order = (0..rules.len()).collect();
+        let tried = |rule| Tried { rule, selected: 0, accepted: 0, distance: 0.0 };
+        Self { choice, rules: rules.into_iter().map(tried).collect(), order, current }
+    }
+
+    /// The next rule.
+    pub fn next(&mut self, random: &mut Rng) -> Rule {
+        let position =
+            |order: &[usize], rule| order.iter().position(|&other| other == rule).unwrap_or(0) as i32;
+        let from = position(&self.order, self.current);
+        loop {
+            let candidate = random.usize(..self.rules.len());
+            let step = position(&self.order, candidate) - from;
+            let accepts = match self.choice {
+                Choice::Random => true,
+                Choice::MetropolisHastings => random.f64() < (1.0 - PROBABILITY).powi(step),
+            };
+            if accepts {
+                self.current = candidate;
+                return self.rules[candidate].rule;
+            }
+        }
+    }
+
+    /// Takes note of what a rule brought: of an accepted witness its mean distance from those before.
+    pub fn learn(&mut self, rule: Rule, accepted: Option<f64>) {
+        if let Some(tried) = self.rules.iter_mut().find(|tried| tried.rule == rule) {
+            tried.selected += 1;
+            if let Some(distance) = accepted {
+                tried.accepted += 1;
+                tried.distance = distance;
+            }
+        }
+        let Self { rules, order, .. } = self;
+        // Equals stay in their order.
+        order.sort_by(|&one, &other| rules[other].score().total_cmp(&rules[one].score()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutate::rules;
+
+    #[test]
+    fn what_brings_diverse_witnesses_is_preferred() {
+        let all = rules();
+        let mut random = Rng::with_seed(7);
+        let count = |choice, random: &mut Rng| {
+            let mut chosen = Rules::new(all.clone(), choice, random);
+            // The last half brings witnesses, the later the more diverse.
+            for (index, &rule) in all.iter().enumerate() {
+                chosen.learn(rule, (index >= 66).then_some(index as f64));
+            }
+            (0..4000).filter(|_| all[66..].contains(&chosen.next(random))).count()
+        };
+        let preferred = count(Choice::MetropolisHastings, &mut random);
+        // The chain, which tries again until a rule is accepted, is in the better half 0.7196 of the time.
+        assert!((2720..3040).contains(&preferred), "{preferred}");
+        assert!((1850..2150).contains(&count(Choice::Random, &mut random)));
+    }
+
+    #[test]
+    fn failures_lower_a_rule() {
+        let all = rules();
+        let mut random = Rng::with_seed(1);
+        let mut chosen = Rules::new(all.clone(), Choice::MetropolisHastings, &mut random);
+        chosen.learn(all[3], Some(0.5));
+        chosen.learn(all[9], Some(0.4));
+        assert_eq!(chosen.order[..2], [3, 9]);
+        chosen.learn(all[3], None);
+        assert_eq!(chosen.order[..2], [9, 3]);
+    }
+}
