@@ -79,6 +79,14 @@ impl Service {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Is everything at hand that the question needs, or must it be worked out first?
+    fn is_ready_for(&self, ask: &Ask) -> bool {
+        match ask {
+            Ask::Delta { run, .. } => self.store().get(run).is_ok_and(|kept| kept.map.has_places()),
+            _ => true,
+        }
+    }
+
     /// Answers what needs no run.
     fn answer(&self, ask: &Ask) -> Result<Answer, Failure> {
         match ask {

@@ -109,6 +109,12 @@ impl SubjectMap {
         places.as_ref().map_err(|problem| Error::Counters(problem.clone()))
     }
 
+    /// Is it known where its lines and functions are?
+    #[must_use]
+    pub fn has_places(&self) -> bool {
+        self.places.get().is_some()
+    }
+
     /// The object a function is of, and the function's number in it.
     #[must_use]
     pub fn function(&self, id: u32) -> (u32, usize) {

@@ -47,7 +47,7 @@ impl World {
 fn what_cannot_be_localized_is_told() {
     let world = World::new();
     let fine = "int main(void) { return 0; }";
-    let table: [(&str, &[&str], &str); 9] = [
+    let table: [(&str, &[&str], &str); 10] = [
         (fine, &["--fail=-O2", "--pass=-O0"], "does not fail: with -O2 and with -O0 it exited with code 0"),
         (
             fine,
@@ -70,6 +70,11 @@ fn what_cannot_be_localized_is_told() {
             &["--fail=-O2", "--pass=-O0"],
             "does not compile with -O2: 'x' undeclared",
         ),
+        (
+            "u32 x; int main(void) { return 0; }",
+            &["--fail=-O2", "--pass=-O0"],
+            "does not compile with -O2: unknown type name",
+        ),
         ("int f(void) { return 3; }", &["--fail=-O2", "--pass=-O0"], "cannot be linked; it must be complete"),
         (
             "int getpid(void); int printf(const char *, ...); int time(int *);\n\
@@ -78,7 +83,11 @@ fn what_cannot_be_localized_is_told() {
             &["--fail=-O2", "--pass=-O0"],
             "differ; a program that fails must fail always",
         ),
-        ("int main(void) { for (;;); }", &["--fail=-O2", "--pass=-O0"], "it does not end"),
+        (
+            "int main(void) { for (;;); }",
+            &["--fail=-O2", "--pass=-O0"],
+            "compiled with -O0, does not end in time",
+        ),
     ];
     for (text, options, part) in table {
         let output = world.localize(&world.program(text), options);

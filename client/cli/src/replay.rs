@@ -61,7 +61,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let bar = ProgressBar::new_spinner().with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     for (number, bug) in wanted.iter().enumerate() {
-        if done.iter().any(|done| done.program == bug.program) {
+        if done.iter().any(|done| done.is_of(bug)) {
             continue;
         }
         let what = format!("bug {} of {}: {}", number + 1, wanted.len(), bug.program);
@@ -76,7 +76,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     for kind in [BugKind::WrongCode, BugKind::Crash] {
         let of_kind: Vec<&Replayed> = done
             .iter()
-            .filter(|done| done.kind == kind && wanted.iter().any(|bug| bug.program == done.program))
+            .filter(|done| done.kind == kind && wanted.iter().any(|bug| done.is_of(bug)))
             .collect();
         print_summary(kind, &of_kind);
     }

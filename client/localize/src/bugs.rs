@@ -256,7 +256,7 @@ fn try_subject(
     text: &[u8],
     options: &[String],
 ) -> anyhow::Result<Tried> {
-    let assembly = match toolchain.compile(connection, text, options)?.compiled {
+    let assembly = match toolchain.compile_only(connection, text, options)? {
         Compiled::Crash(crash) => return Ok(Tried::Crash(crash)),
         Compiled::Refused(_) => return Ok(Tried::Refused),
         Compiled::Assembly(_) if test.action == Action::Compile => return Ok(Tried::Fine),

@@ -13,6 +13,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// The longest budget.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// What is to be localized.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
@@ -132,11 +135,17 @@ pub fn localize(
     tell: impl Fn(Progress) + Sync,
 ) -> Result<Localization, Refusal> {
     let started = Instant::now();
-    let deadline = started + request.budget;
+    let deadline = started + request.budget.min(LONGEST);
     let toolchain = Toolchain::new(connections.one(), request.subject, request.program, request.launcher)?;
     let (fail, pass) = (request.fail.clone(), request.pass.clone());
     let oracle = Oracle::new(connections.one(), toolchain, request.text, fail, pass)?;
     let prepared = started.elapsed();
+    if request.technique != Technique::Options && std::str::from_utf8(request.text).is_err() {
+        return Err(Refusal::NotText);
+    }
+    // With a name it is not forgotten, however many others come and go.
+    let (run, name) = (RunRef::Id(oracle.failing_run), format!("failing, of process {}", std::process::id()));
+    connections.one().call(Ask::Name { run, name }).map_err(anyhow::Error::from)?;
     let (witnesses, rankings, is_complete) = match request.technique {
         Technique::Options => by_options(connections, &oracle, request, deadline, &tell)?,
         Technique::Diwi => {
@@ -155,10 +164,7 @@ pub fn localize(
         Err(error) => Err(error.into()),
     };
     let [executed_files, executed_functions] = [Level::Files, Level::Functions].map(executed);
-    connections
-        .one()
-        .call(Ask::Forget { runs: vec![RunRef::Id(oracle.failing_run)] })
-        .map_err(anyhow::Error::from)?;
+    connections.forget([oracle.failing_run]);
     Ok(Localization {
         kind: oracle.kind.clone(),
         files,
@@ -211,8 +217,7 @@ fn by_options(
         passing = of(Verdict::Pass, true);
     }
     let rankings = rank(connections, &failing, &passing, Formula::Votes, Aggregation::Sum, request.limit)?;
-    let runs = pairs.iter().map(|(_, judged)| judged.run).filter(|&run| run > 0).map(RunRef::Id).collect();
-    connections.one().call(Ask::Forget { runs })?;
+    connections.forget(pairs.iter().map(|(_, judged)| judged.run));
     let witness = |(candidate, judged): (&Candidate, Judged)| Witness {
         change: candidate.change.clone(),
         verdict: judged.verdict,
@@ -238,8 +243,8 @@ fn by_mutants(
         true => (Vec::new(), Vec::new()),
         false => rank(connections, &failing, &passing, Formula::Ochiai, Aggregation::Mean, request.limit)?,
     };
-    connections.one().call(Ask::Forget { runs: passing })?;
-    Ok((found.witnesses, rankings, true))
+    connections.forget(found.accepted);
+    Ok((found.witnesses, rankings, found.is_complete))
 }
 
 /// The other levels, which are few, and each option turned the other way.

@@ -69,7 +69,7 @@ const UPDATES: [Update; 4] = [
 ];
 const CHANGES: [Change; 4] = [Change::Increment, Change::Decrement, Change::Zero, Change::Negate];
 
-/// All rules. DiWi counts 132 and lists the kinds; these are 6 for qualifiers, 20 for modifiers, 1 for variables, 88 for binary
+/// All rules. DiWi counts 132 and lists only the kinds; this is a division into rules that has as many: 6 for qualifiers, 20 for modifiers, 1 for variables, 88 for binary
 /// operators in three categories, 13 for unary ones and 4 for constants.
 #[must_use]
 pub fn rules() -> Vec<Rule> {
@@ -163,7 +163,7 @@ impl Program {
         let mut edits = Vec::new();
         let mut nodes = vec![self.tree.root_node()];
         while let Some(node) = nodes.pop() {
-            if self.is_oracle(node) || node.kind().starts_with("preproc") {
+            if self.is_oracle(node) || is_directive(node) {
                 continue;
             }
             self.edits_at(rule, node, &mut edits);
@@ -269,7 +269,41 @@ impl Program {
                     || name.contains("printf")
             }
             "return_statement" => self.names.is_in_main(node),
+            // A condition that does nothing but lead to a check is one.
+            _ => node.parent().is_some_and(|parent| {
+                parent.kind() == "if_statement"
+                    && parent.child_by_field_name("condition") == Some(node)
+                    && parent.child_by_field_name("consequence").is_some_and(|body| self.is_check(body))
+            }),
+        }
+    }
+
+    /// Is a statement nothing but a call that ends the program?
+    fn is_check(&self, statement: Node<'_>) -> bool {
+        let mut cursor = statement.walk();
+        let mut parts = statement.named_children(&mut cursor);
+        match (statement.kind(), parts.next(), parts.next()) {
+            ("compound_statement", Some(only), None) => self.is_check(only),
+            ("expression_statement", Some(call), None) => {
+                call.kind() == "call_expression" && self.is_oracle(call)
+            }
             _ => false,
+        }
+    }
+}
+
+/// Is it a line for the preprocessor? What stands between two of them is code.
+fn is_directive(node: Node<'_>) -> bool {
+    match node.kind() {
+        "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" => false,
+        kind => {
+            let is_condition = node.parent().is_some_and(|parent| {
+                parent.kind().starts_with("preproc")
+                    && ["condition", "name"]
+                        .iter()
+                        .any(|field| parent.child_by_field_name(field) == Some(node))
+            });
+            kind.starts_with("preproc") || is_condition
         }
     }
 }

@@ -69,6 +69,14 @@ pub enum Refusal {
         /// The failing options.
         fail: String,
     },
+    /// It does not end where it should pass.
+    #[error(
+        "the program, compiled with {options}, does not end in time, or writes too much; give options it passes with by --pass"
+    )]
+    DoesNotEnd {
+        /// The options.
+        options: String,
+    },
     /// Two executions differ.
     #[error(
         "two executions of the program, compiled with {options}, differ; a program that fails must fail always"
@@ -83,6 +91,9 @@ pub enum Refusal {
         /// The options.
         options: String,
     },
+    /// It cannot be mutated.
+    #[error("the program is no UTF-8 text, so it cannot be mutated; use --technique options")]
+    NotText,
     /// The daemon cannot.
     #[error(transparent)]
     Daemon(#[from] anyhow::Error),
@@ -112,6 +123,9 @@ pub enum Reason {
     Flaky,
     /// It cannot be linked.
     DoesNotLink,
+    /// It passes, but ends otherwise than the failing program does when it is compiled to pass: one of its checks fails, or
+    /// none is reached, so the bug may be there and not show.
+    EndsOtherwise,
 }
 
 impl fmt::Display for Reason {
@@ -122,6 +136,7 @@ impl fmt::Display for Reason {
             Self::Limit => "runs into a limit",
             Self::Flaky => "two executions differ",
             Self::DoesNotLink => "cannot be linked",
+            Self::EndsOtherwise => "passes, but ends otherwise than before",
         })
     }
 }
@@ -135,8 +150,6 @@ pub struct Judged {
     pub run: u64,
     /// How many lines of the compiler it executed.
     pub lines: u64,
-    /// Does it, compiled to pass, end as the failing program did? If not, a check in it may fail for reasons of its own.
-    pub ends_as_before: bool,
 }
 
 /// Judges programs and options that are close to the failing ones.
@@ -154,6 +167,8 @@ pub struct Oracle {
     pub failing_run: u64,
     /// How the program ends when it is compiled to pass.
     ending: Option<Outcome>,
+    /// Does the failing program not end?
+    fails_by_limit: bool,
     /// What assembly does, by its hash.
     known: Mutex<HashMap<u128, Executed>>,
     /// What the passing options make of a program, by its hash; `None` if they do not compile it.
@@ -200,12 +215,13 @@ impl Oracle {
             pass,
             failing_run: compile.run,
             ending: None,
+            fails_by_limit: false,
             known: Mutex::default(),
             expected: Mutex::default(),
         };
         let failing = compile.compiled;
         let passing = match (&oracle.pass, &failing) {
-            (Some(pass), _) => oracle.toolchain.compile(connection, text, pass)?.compiled,
+            (Some(pass), _) => oracle.toolchain.compile_only(connection, text, pass)?,
             (None, Compiled::Crash(crash)) => {
                 oracle.kind = Kind::Crash(crash.clone());
                 return Ok(oracle);
@@ -247,8 +263,7 @@ impl Oracle {
             }
         }
         let Executed::Behaves(passing) = passing else {
-            let behaviour = "it does not end".to_owned();
-            return Err(Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour });
+            return Err(Refusal::DoesNotEnd { options: pass_text });
         };
         if failing == Executed::Behaves(passing.clone()) {
             let behaviour = passing.outcome.to_string();
@@ -258,6 +273,7 @@ impl Oracle {
             });
         }
         oracle.ending = Some(passing.outcome);
+        oracle.fails_by_limit = failing == Executed::Limit;
         Ok(oracle)
     }
 
@@ -273,7 +289,7 @@ impl Oracle {
     ) -> anyhow::Result<Judged> {
         let compile = self.toolchain.compile(connection, text, options)?;
         let (run, lines) = (compile.run, compile.lines);
-        let judged = |verdict| Judged { verdict, run, lines, ends_as_before: true };
+        let judged = |verdict| Judged { verdict, run, lines };
         let unusable = |reason| Ok(judged(Verdict::Unusable(reason)));
         let assembly = match (compile.compiled, &self.kind) {
             (Compiled::Refused(_), _) => return unusable(Reason::DoesNotCompile),
@@ -288,12 +304,17 @@ impl Oracle {
         let Some(expected) = self.expected(connection, text)? else {
             return unusable(Reason::DoesNotCompile);
         };
-        if let Some(reason) = expected.reason().or(found.reason()) {
-            return unusable(reason);
+        let Executed::Behaves(behaviour) = &expected else {
+            return unusable(expected.reason().unwrap_or(Reason::Limit));
+        };
+        match found {
+            _ if found == expected && Some(behaviour.outcome) == self.ending => Ok(judged(Verdict::Pass)),
+            _ if found == expected => unusable(Reason::EndsOtherwise),
+            Executed::Behaves(_) => Ok(judged(Verdict::Fail)),
+            // The failing program may be one that does not end.
+            Executed::Limit if self.fails_by_limit => Ok(judged(Verdict::Fail)),
+            _ => unusable(found.reason().unwrap_or(Reason::Limit)),
         }
-        let Executed::Behaves(behaviour) = &expected else { return unusable(Reason::Limit) };
-        let verdict = if found == expected { Verdict::Pass } else { Verdict::Fail };
-        Ok(Judged { ends_as_before: Some(behaviour.outcome) == self.ending, ..judged(verdict) })
     }
 
     /// What assembly does when it is linked and executed, twice.
@@ -327,7 +348,7 @@ impl Oracle {
             return Ok(expected.clone());
         }
         let pass = self.pass.as_deref().unwrap_or_default();
-        let expected = match self.toolchain.compile(connection, text, pass)?.compiled {
+        let expected = match self.toolchain.compile_only(connection, text, pass)? {
             Compiled::Assembly(assembly) => Some(self.executed(connection, assembly)?),
             Compiled::Crash(_) | Compiled::Refused(_) => None,
         };
@@ -349,7 +370,7 @@ pub fn shown(options: &[String]) -> String {
 
 fn refused(options: &str, problem: &str) -> Refusal {
     let (options, problem) = (options.to_owned(), problem.to_owned());
-    match problem.contains("unrecognized") || problem.contains("unknown") {
+    match problem.contains("command-line option") || problem.contains("unrecognized argument") {
         true => Refusal::UnknownOption { options, problem },
         false => Refusal::DoesNotCompile { options, problem },
     }

@@ -1,9 +1,9 @@
 //! Questions to the daemon from as many threads as there are cores, each with a connection of its own.
 
 use anyhow::Context;
-use hearth_client::Connection;
 use hearth_client::address::Place;
-use hearth_client::protocol::Encoding;
+use hearth_client::protocol::{Encoding, RunRef};
+use hearth_client::{Ask, Connection};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -31,6 +31,14 @@ impl Connections {
     /// One of them.
     pub fn one(&mut self) -> &mut Connection {
         &mut self.0[0]
+    }
+
+    /// Has runs forgotten; none if none are given. That some are gone already is no matter.
+    pub fn forget(&mut self, runs: impl IntoIterator<Item = u64>) {
+        for run in runs.into_iter().filter(|&run| run > 0) {
+            // What cannot be forgotten now is when the memory for runs is used up.
+            let _ = self.one().call(Ask::Forget { runs: vec![RunRef::Id(run)] });
+        }
     }
 
     /// Calls a function with each item until the deadline; the answers in order, `None` for what was not begun.

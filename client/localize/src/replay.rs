@@ -27,6 +27,10 @@ pub struct Replayed {
     pub program: String,
     /// What goes wrong.
     pub kind: BugKind,
+    /// Options it fails with.
+    pub fail: Vec<String>,
+    /// Options it passes with.
+    pub pass: Option<Vec<String>>,
     /// How it was done.
     pub setting: Setting,
     /// Why it was not localized, if it was not.
@@ -54,9 +58,8 @@ impl Replayed {
             })
         };
         let is_true_function = |suspect: &Suspect| {
-            let name = suspect.function.split('(').next().unwrap_or_default();
-            let name = name.rsplit("::").next().unwrap_or(name);
-            is_true_file(suspect) && bug.functions.iter().any(|function| function == name)
+            let name = plain_name(&suspect.function);
+            is_true_file(suspect) && bug.functions.contains(&name)
         };
         // What nobody voted for ties with everything else that was executed.
         let ranks = |suspects: &[Suspect], is_true: &dyn Fn(&Suspect) -> bool, wanted: usize, last: u32| {
@@ -68,12 +71,23 @@ impl Replayed {
         };
         Self {
             files: ranks(&found.files, &is_true_file, bug.files.len(), found.executed_files),
-            functions: ranks(&found.functions, &is_true_function, 1, found.executed_functions),
+            functions: ranks(
+                &found.functions,
+                &is_true_function,
+                bug.functions.len(),
+                found.executed_functions,
+            ),
             judged: found.witnesses.len(),
             passing: found.count(Verdict::Pass),
             total_s: found.total.as_secs_f64(),
             ..Self::refused(bug, setting, None)
         }
+    }
+
+    /// Is it what came of this bug?
+    #[must_use]
+    pub fn is_of(&self, bug: &Bug) -> bool {
+        (&self.program, &self.fail, &self.pass) == (&bug.program, &bug.fail, &bug.pass)
     }
 
     /// A bug that could not be localized.
@@ -83,6 +97,8 @@ impl Replayed {
             report: bug.report,
             program: bug.program.clone(),
             kind: bug.kind,
+            fail: bug.fail.clone(),
+            pass: bug.pass.clone(),
             setting: setting.clone(),
             refusal,
             files: Vec::new(),
@@ -92,6 +108,24 @@ impl Replayed {
             total_s: 0.0,
         }
     }
+}
+
+/// A function's name as a change log has it: without namespaces, classes, parameters, template arguments and return type.
+fn plain_name(demangled: &str) -> String {
+    let text = demangled.replace("(anonymous namespace)::", "");
+    let mut name = String::new();
+    let mut depth = 0;
+    for c in text.chars() {
+        match c {
+            '(' if depth == 0 => break,
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ if depth == 0 => name.push(c),
+            _ => {}
+        }
+    }
+    let name = name.trim().rsplit([' ', '*', '&']).next().unwrap_or_default();
+    name.rsplit("::").next().unwrap_or(name).to_owned()
 }
 
 /// One program of each report: the first.
@@ -142,6 +176,19 @@ mod tests {
 
     fn suspect(rank: u32, source: &str, function: &str) -> Suspect {
         Suspect { rank, score: 1.0, source: source.to_owned(), line: 1, function: function.to_owned() }
+    }
+
+    #[test]
+    fn names_are_those_of_change_logs() {
+        for (demangled, name) in [
+            ("number_of_iterations_cond(loop*, tree_node*)", "number_of_iterations_cond"),
+            ("(anonymous namespace)::do_shift_rotate(tree_code, symbolic_number*, int)", "do_shift_rotate"),
+            ("hash_table<a<b>, false>::expand()", "expand"),
+            ("bool lra_insn<true>(rtx_def*)", "lra_insn"),
+            ("main", "main"),
+        ] {
+            assert_eq!(plain_name(demangled), name);
+        }
     }
 
     #[test]

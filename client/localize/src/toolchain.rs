@@ -4,7 +4,7 @@
 //! the program last, so that it has read everything else when it waits.
 
 use anyhow::{Context, bail, ensure};
-use hearth_client::protocol::{Limits, Order, Outcome, RunDone, RunInput};
+use hearth_client::protocol::{Limits, Order, Outcome, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -130,6 +130,23 @@ impl Toolchain {
         };
         let done = connection.run(self.compile.clone(), input)?;
         Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
+    }
+
+    /// Compiles a program whose coverage nobody wants.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn compile_only(
+        &self,
+        connection: &mut Connection,
+        text: &[u8],
+        options: &[String],
+    ) -> anyhow::Result<Compiled> {
+        let compile = self.compile(connection, text, options)?;
+        if compile.run > 0 {
+            connection.call(Ask::Forget { runs: vec![RunRef::Id(compile.run)] })?;
+        }
+        Ok(compile.compiled)
     }
 
     /// What the compiler says when it is asked.

@@ -12,9 +12,10 @@ use hearth_client::{Answer, Ask};
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::time::Instant;
+use xxhash_rust::xxh3::xxh3_128;
 
-/// Mutants that are made before any of them is judged, for each core.
-const BATCH: usize = 4;
+/// Mutants that are made before any of them is judged: the same on all machines, so that they find the same.
+const BATCH: usize = 16;
 /// Rules that are tried for a batch; a small program has no place for most.
 const TRIES: usize = 2000;
 /// Mutants of which none passes before failing ones are mutated further.
@@ -26,6 +27,8 @@ pub struct Found {
     pub witnesses: Vec<Witness>,
     /// The runs of the accepted witnesses.
     pub accepted: Vec<u64>,
+    /// Was it done before the time was over?
+    pub is_complete: bool,
 }
 
 /// An accepted witness.
@@ -49,13 +52,14 @@ pub fn find(
     let mut seeds =
         vec![Program::new(request.text).context("the program is no UTF-8 text, so it cannot be mutated")?];
     let mut failing: Vec<String> = Vec::new();
-    let mut known: HashSet<String> = HashSet::new();
+    let mut known: HashSet<u128> = HashSet::new();
     let mut accepted: Vec<Accepted> = Vec::new();
     let mut witnesses: Vec<Witness> = Vec::new();
     let progress = Mutex::new(Progress::default());
     let mut next_escalation = ESCALATION;
+    let mut is_complete = false;
     while Instant::now() < deadline && witnesses.len() < request.count {
-        let size = (connections.count() * BATCH).min(request.count - witnesses.len());
+        let size = BATCH.min(request.count - witnesses.len());
         let batch = batch(&seeds, &mut rules, &mut random, &mut known, size);
         let is_exhausted = batch.is_empty();
         let judged = connections.each(&batch, deadline, |connection, (_, text)| {
@@ -66,7 +70,7 @@ pub fn find(
             }
             Ok(judged)
         })?;
-        let mut useless = Vec::new();
+        let mut useless: Vec<u64> = Vec::new();
         for ((rule, text), judged) in batch.into_iter().zip(judged) {
             let Some(judged) = judged else { continue };
             let distance = match judged.verdict {
@@ -76,18 +80,15 @@ pub fn find(
             rules.learn(rule, distance);
             match distance {
                 Some(_) => accepted.push(Accepted { run: judged.run, lines: judged.lines }),
-                None if judged.run > 0 => useless.push(RunRef::Id(judged.run)),
-                None => {}
+                None => useless.push(judged.run),
             }
             let program = (judged.verdict == Verdict::Pass).then(|| text.clone());
             witnesses.push(Witness { change: rule.to_string(), verdict: judged.verdict, program });
-            if judged.verdict == Verdict::Fail {
+            if judged.verdict == Verdict::Fail && accepted.is_empty() {
                 failing.push(text);
             }
         }
-        if !useless.is_empty() {
-            connections.one().call(Ask::Forget { runs: useless })?;
-        }
+        connections.forget(useless);
         if accepted.is_empty() && (is_exhausted || witnesses.len() >= next_escalation) && !failing.is_empty()
         {
             // Nothing passes that is one step away: a step further.
@@ -97,10 +98,12 @@ pub fn find(
                 .collect();
             next_escalation = witnesses.len() + ESCALATION;
         } else if is_exhausted {
+            is_complete = true;
             break;
         }
     }
-    Ok(Found { witnesses, accepted: accepted.iter().map(|accepted| accepted.run).collect() })
+    let is_complete = is_complete || witnesses.len() >= request.count;
+    Ok(Found { witnesses, accepted: accepted.iter().map(|accepted| accepted.run).collect(), is_complete })
 }
 
 /// Mutants that were not made before, with the rules that made them.
@@ -108,7 +111,7 @@ fn batch(
     seeds: &[Program],
     rules: &mut Rules,
     random: &mut Rng,
-    known: &mut HashSet<String>,
+    known: &mut HashSet<u128>,
     size: usize,
 ) -> Vec<(Rule, String)> {
     let mut batch = Vec::new();
@@ -118,7 +121,7 @@ fn batch(
         }
         let rule = rules.next(random);
         let Some(seed) = random.choice(seeds) else { break };
-        match seed.mutate(rule, random).filter(|text| known.insert(text.clone())) {
+        match seed.mutate(rule, random).filter(|text| known.insert(xxh3_128(text.as_bytes()))) {
             Some(text) => batch.push((rule, text)),
             None => rules.learn(rule, None),
         }

@@ -168,7 +168,7 @@ impl Session {
             }
             ask => {
                 let service = self.service.clone();
-                let is_small = is_small(&ask);
+                let is_small = is_small(&ask) && service.is_ready_for(&ask);
                 let answer = move || {
                     // The service is whole between its locks, so whoever comes next finds it so.
                     catch_unwind(AssertUnwindSafe(|| service.answer(&ask))).ok()
