@@ -388,8 +388,8 @@ pub enum Formula {
     Op2,
     /// 1 - ep / (ep + ef).
     Barinel,
-    /// Each passing run has a vote, shared evenly by the n lines that all failing runs executed and it did not; it
-    /// weighs 1 / sqrt(n).
+    /// Each passing run has a vote, shared evenly by the n lines that all failing runs (but one in 200) executed and
+    /// it did not; it weighs 1 / sqrt(n).
     Votes,
 }
 

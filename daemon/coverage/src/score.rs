@@ -175,15 +175,24 @@ pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -
     scores
 }
 
-/// The votes of passing runs for lines that all failing runs executed, by line id, in order. The lines that a passing run
+/// Of this many failing runs one may lack a line that the others have in common: it may fail for reasons of its own.
+const ONE_MAY_LACK: usize = 200;
+
+/// The votes of passing runs for lines that the first failing run and, but for one in 200, all others executed, by line id, in order. The lines that a passing run
 /// has not executed share its vote evenly; the fewer they are, the more they tell, so the vote of a run that lacks n lines
 /// weighs 1 / sqrt(n).
 #[must_use]
 pub fn line_votes(failing: &[&Counts], passing: &[&Counts]) -> Vec<(u32, f64)> {
     let Some((first, others)) = failing.split_first() else { return Vec::new() };
     let mut common: Vec<u64> = first.bits().collect();
+    let mut lacking = vec![0_usize; common.len() * BLOCK];
     for run in others {
-        common.iter_mut().zip(run.bits()).for_each(|(common, bits)| *common &= bits);
+        for (block, (bits, other)) in common.iter().zip(run.bits()).enumerate() {
+            set_bits(bits & !other).for_each(|index| lacking[block * BLOCK + index] += 1);
+        }
+    }
+    for (line, _) in lacking.iter().enumerate().filter(|&(_, &count)| count > failing.len() / ONE_MAY_LACK) {
+        common[line / BLOCK] &= !(1 << (line % BLOCK));
     }
     let mut votes = vec![0.0; common.len() * BLOCK];
     for run in passing {
@@ -359,6 +368,14 @@ mod tests {
         assert_eq!(files.iter().map(|&(file, _)| file).collect::<Vec<_>>(), [0, 1]);
         assert_close(files[1].1, half + 1.0);
         assert_eq!(line_votes(&[], &passing), []);
+        // One of 200 that lacks a line does not matter, two do.
+        let (usual, odd) = (run(&[0, 4]), run(&[0]));
+        for (odd_count, lines) in [(1, &[4][..]), (2, &[])] {
+            let mut many = vec![&usual; 200 - odd_count];
+            many.resize(200, &odd);
+            let votes = line_votes(&many, &[&run(&[0])]);
+            assert_eq!(votes.iter().map(|&(line, _)| line).collect::<Vec<_>>(), lines);
+        }
     }
 
     #[test]
