@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use hearth_client::address::Place;
-use hearth_localize::bugs::{self, FORMAT, LOGS, Manifest, PROGRAMS, Sources};
+use hearth_localize::bugs::{self, FORMAT, Manifest, PROGRAMS, Sources};
 use hearth_localize::parallel::Connections;
 use hearth_subject::{Recipe, Store, source};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -39,7 +39,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
     bar.set_message("unpacking the test suites of GCC 11.3 and 12.2 (a minute, once)");
     let old = source::unpack(&store, Recipe::Gcc11, &PROGRAMS)?;
-    let new = source::unpack(&store, Recipe::Gcc12, &[&PROGRAMS[..], &LOGS[..]].concat())?;
+    let new = source::unpack(&store, Recipe::Gcc12, &bugs::parts())?;
     let scratch = tempfile::tempdir()?;
     let launcher = std::env::current_exe()?;
     let sources = Sources {

@@ -49,8 +49,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         manifest.format,
         bugs::FORMAT
     );
-    let programs =
-        source::unpack(&Store::open()?, Recipe::Gcc12, &[&bugs::PROGRAMS[..], &bugs::LOGS[..]].concat())?;
+    let programs = source::unpack(&Store::open()?, Recipe::Gcc12, &bugs::parts())?;
     let mut connections = Connections::open(&Place::of_user())?;
     let technique =
         args.technique.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());

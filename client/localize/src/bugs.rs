@@ -4,6 +4,7 @@
 mod changelog;
 mod dejagnu;
 
+use crate::options::at_level;
 use crate::parallel::Connections;
 use crate::toolchain::{Compiled, Toolchain};
 use anyhow::Context;
@@ -31,8 +32,14 @@ pub const PROGRAMS: [&str; 4] = [
     "gcc/testsuite/c-c++-common",
 ];
 /// Where the newer one's change logs are.
-pub const LOGS: [&str; 5] =
+const LOGS: [&str; 5] =
     ["gcc/ChangeLog", "gcc/ChangeLog-2021", "gcc/c/ChangeLog", "gcc/c-family/ChangeLog", "libcpp/ChangeLog"];
+/// All parts of the newer one's source that are needed.
+#[must_use]
+pub fn parts() -> Vec<&'static str> {
+    [&PROGRAMS[..], &LOGS[..]].concat()
+}
+
 /// The day GCC 11 was branched off: older entries of the change logs are in both.
 const BRANCHED: &str = "2021-04-20";
 /// How long a tool or a program may take.
@@ -122,8 +129,9 @@ pub fn find(
     let programs = new_programs(sources, &fixes)?;
     let (tried, count) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let deadline = Instant::now() + WHOLE_LIMIT;
+    let toolchain = Toolchain::new(connections.one(), sources.name, sources.new, sources.launcher)?;
     let found = connections.each(&programs, deadline, |connection, (report, program)| {
-        let bug = try_program(connection, sources, *report, program, &fixes[report])
+        let bug = try_program(connection, sources, &toolchain, *report, program, &fixes[report])
             .with_context(|| format!("trying {program}"))?;
         let count = count.fetch_add(usize::from(bug.is_some()), Ordering::Relaxed);
         tell(tried.fetch_add(1, Ordering::Relaxed) + 1, programs.len(), count + usize::from(bug.is_some()));
@@ -197,6 +205,7 @@ fn report_of(name: &str) -> Option<u32> {
 fn try_program(
     connection: &mut Connection,
     sources: &Sources<'_>,
+    toolchain: &Toolchain,
     report: u32,
     program: &str,
     fix: &Fix,
@@ -204,7 +213,7 @@ fn try_program(
     let path = sources.new.join(program);
     let text = fs::read(&path)?;
     let Some(test) = dejagnu::read(program, &String::from_utf8_lossy(&text)) else { return Ok(None) };
-    let toolchain = Toolchain::new(connection, sources.name, &path, sources.launcher)?;
+    let toolchain = toolchain.beside(&path)?;
     let mut try_old = |options: &[String]| try_subject(connection, &toolchain, &test, &text, options);
     for fail in &test.option_sets {
         let found = try_old(fail)?;
@@ -219,8 +228,7 @@ fn try_program(
         // Options close to the failing ones that pass: another level.
         let mut pass = None;
         for level in ["-O0", "-O1", "-Os", "-O2", "-O3"] {
-            let rest = fail.iter().filter(|option| !option.starts_with("-O")).cloned();
-            let options: Vec<String> = [level.to_owned()].into_iter().chain(rest).collect();
+            let options = at_level(fail, level);
             if try_old(&options)? == Tried::Fine {
                 pass = Some(options);
                 break;

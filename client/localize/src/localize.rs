@@ -67,12 +67,13 @@ pub struct Progress {
     pub failing: usize,
 }
 
-impl Progress {
-    /// Counts one more.
-    pub(crate) fn add(&mut self, verdict: Verdict) {
-        self.judged += 1;
-        self.passing += usize::from(verdict == Verdict::Pass);
-        self.failing += usize::from(verdict == Verdict::Fail);
+/// Counts one more, and tells.
+pub(crate) fn count(progress: &Mutex<Progress>, verdict: Verdict, tell: &impl Fn(Progress)) {
+    if let Ok(mut progress) = progress.lock() {
+        progress.judged += 1;
+        progress.passing += usize::from(verdict == Verdict::Pass);
+        progress.failing += usize::from(verdict == Verdict::Fail);
+        tell(*progress);
     }
 }
 
@@ -194,10 +195,7 @@ fn by_options(
     let progress = Mutex::new(Progress { all: Some(candidates.len()), ..Progress::default() });
     let judged = connections.each(&candidates, deadline, |connection, candidate| {
         let judged = oracle.judge(connection, request.text, &candidate.options)?;
-        if let Ok(mut progress) = progress.lock() {
-            progress.add(judged.verdict);
-            tell(*progress);
-        }
+        count(&progress, judged.verdict, tell);
         Ok(judged)
     })?;
     let is_complete = judged.iter().all(Option::is_some);

@@ -32,11 +32,23 @@ pub fn flips(
 /// The option set at the other levels of optimization, the nearest to it first.
 #[must_use]
 pub fn levels(options: &[String]) -> Vec<Vec<String>> {
-    let is_level = |option: &&String| option.starts_with("-O");
-    let own = options.iter().rfind(is_level).map_or("-O0", |level| if level == "-O" { "-O1" } else { level });
-    let rest: Vec<String> = options.iter().filter(|option| !is_level(option)).cloned().collect();
+    let own = options
+        .iter()
+        .rfind(|option| is_level(option))
+        .map_or("-O0", |level| if level == "-O" { "-O1" } else { level });
     let others = ["-O3", "-O2", "-Os", "-O1", "-Og", "-O0"].into_iter().filter(|&level| level != own);
-    others.map(|level| [level.to_owned()].into_iter().chain(rest.iter().cloned()).collect()).collect()
+    others.map(|level| at_level(options, level)).collect()
+}
+
+/// The option set at a level of optimization.
+#[must_use]
+pub fn at_level(options: &[String], level: &str) -> Vec<String> {
+    let rest = options.iter().filter(|option| !is_level(option)).cloned();
+    [level.to_owned()].into_iter().chain(rest).collect()
+}
+
+fn is_level(option: &str) -> bool {
+    option.starts_with("-O")
 }
 
 /// Reads the list that cc1 prints for `--help=optimizers`.

@@ -229,12 +229,9 @@ impl Oracle {
             (None, Compiled::Refused(problem)) => return Err(refused(&fail_text, problem)),
             (None, Compiled::Assembly(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }),
         };
-        for (compiled, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
-            if let Compiled::Refused(problem) = compiled {
-                return Err(refused(options, problem));
-            }
-        }
         let (failing, passing) = match (failing, passing) {
+            (Compiled::Refused(problem), _) => return Err(refused(&fail_text, &problem)),
+            (_, Compiled::Refused(problem)) => return Err(refused(&pass_text, &problem)),
             (Compiled::Crash(one), Compiled::Crash(other)) => {
                 let behaviour =
                     if one == other { format!("crash: {one}") } else { format!("crashes: {one}, {other}") };
@@ -249,8 +246,6 @@ impl Oracle {
                 return Err(Refusal::Passes { fail: fail_text, pass: pass_text, behaviour });
             }
             (Compiled::Assembly(failing), Compiled::Assembly(passing)) => (failing, passing),
-            (Compiled::Refused(problem), _) => return Err(refused(&fail_text, &problem)),
-            (_, Compiled::Refused(problem)) => return Err(refused(&pass_text, &problem)),
         };
         let failing = oracle.executed(connection, failing)?;
         let passing = oracle.executed(connection, passing)?;

@@ -22,12 +22,6 @@ impl Connections {
         Ok(Self(connections.collect::<Result<_, _>>()?))
     }
 
-    /// How many there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.0.len()
-    }
-
     /// One of them.
     pub fn one(&mut self) -> &mut Connection {
         &mut self.0[0]

@@ -73,15 +73,13 @@ impl Toolchain {
         launcher: &Path,
     ) -> anyhow::Result<Self> {
         let compiler = binary_of(connection, subject)?;
-        let program = std::path::absolute(program)?;
-        let directory = program.parent().map(|directory| directory.display().to_string());
         let compile = Order {
             subject: subject.to_owned(),
             arguments: vec!["{}".to_owned()],
             // The same for all programs of a directory, so that they share a zygote.
             input: Some("program.c".to_owned()),
             warm: Some("main".to_owned()),
-            directory,
+            directory: directory_of(program)?,
             limits: Limits { wall_ms: Some(COMPILE_MS), ..Limits::default() },
             ..Order::default()
         };
@@ -108,6 +106,15 @@ impl Toolchain {
         let launcher = launcher.display().to_string();
         let execute = tool(&launcher, words(&[EXECUTE_ARGUMENT, "{}"]), "program", limits);
         Ok(Self { compile, always, assemble, link, execute })
+    }
+
+    /// The same for another program, which is compiled in its own directory.
+    ///
+    /// # Errors
+    /// If there is no working directory that its path could be relative to.
+    pub fn beside(&self, program: &Path) -> anyhow::Result<Self> {
+        let compile = Order { directory: directory_of(program)?, ..self.compile.clone() };
+        Ok(Self { compile, ..self.clone() })
     }
 
     /// Compiles a program.
@@ -203,6 +210,11 @@ const MULTIARCH: &str = "x86_64-linux-gnu";
 
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// The directory that a program is in.
+fn directory_of(program: &Path) -> anyhow::Result<Option<String>> {
+    Ok(std::path::absolute(program)?.parent().map(|directory| directory.display().to_string()))
 }
 
 fn with_input(options: &[String]) -> Vec<String> {

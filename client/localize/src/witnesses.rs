@@ -1,6 +1,6 @@
 //! Witness programs: mutants of the failing program that pass.
 
-use crate::localize::{Progress, Request, Witness};
+use crate::localize::{Progress, Request, Witness, count};
 use crate::mutate::{Program, Rule, rules};
 use crate::oracle::{Judged, Oracle, Verdict};
 use crate::parallel::Connections;
@@ -64,10 +64,7 @@ pub fn find(
         let is_exhausted = batch.is_empty();
         let judged = connections.each(&batch, deadline, |connection, (_, text)| {
             let judged = oracle.judge(connection, text.as_bytes(), &oracle.fail)?;
-            if let Ok(mut progress) = progress.lock() {
-                progress.add(judged.verdict);
-                tell(*progress);
-            }
+            count(&progress, judged.verdict, tell);
             Ok(judged)
         })?;
         let mut useless: Vec<u64> = Vec::new();

@@ -178,9 +178,9 @@ pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -
 /// Of this many failing runs one may lack a line that the others have in common: it may fail for reasons of its own.
 const ONE_MAY_LACK: usize = 200;
 
-/// The votes of passing runs for lines that the first failing run and, but for one in 200, all others executed, by line id, in order. The lines that a passing run
-/// has not executed share its vote evenly; the fewer they are, the more they tell, so the vote of a run that lacks n lines
-/// weighs 1 / sqrt(n).
+/// The votes of passing runs for lines that the first failing run and, but for one in 200, all others executed, by line
+/// id, in order. The lines that a passing run has not executed share its vote evenly; the fewer they are, the more they
+/// tell, so the vote of a run that lacks n lines weighs 1 / sqrt(n).
 #[must_use]
 pub fn line_votes(failing: &[&Counts], passing: &[&Counts]) -> Vec<(u32, f64)> {
     let Some((first, others)) = failing.split_first() else { return Vec::new() };
