@@ -7,6 +7,7 @@ use crate::files::{self, Target};
 use crate::path::Path;
 use crate::sys::{self, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A function of the C library that one of these stands in for.
@@ -35,10 +36,11 @@ static FREOPEN: Real = Real::new(c"freopen");
 static TMPFILE: Real = Real::new(c"tmpfile");
 static FORK: Real = Real::new(c"fork");
 static MKOSTEMPS: Real = Real::new(c"mkostemps");
+static REALPATH: Real = Real::new(c"realpath");
 
 /// Finds the functions before the warm point: looking them up may allocate.
 pub fn resolve() {
-    for real in [&FOPEN, &FREOPEN, &TMPFILE, &FORK, &MKOSTEMPS] {
+    for real in [&FOPEN, &FREOPEN, &TMPFILE, &FORK, &MKOSTEMPS, &REALPATH] {
         real.address();
     }
 }
@@ -518,6 +520,63 @@ pub unsafe extern "C" fn chmod(path: *const c_char, mode: u32) -> c_int {
         }
     };
     conclude(result)
+}
+
+/// Finds the path of a file without symbolic links. A file in memory is found where its directory is; compilers
+/// compare their input's path with their output's in this way.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realpath(path: *const c_char, result: *mut c_char) -> *mut c_char {
+    // SAFETY: the arguments are the caller's own.
+    match unsafe { target(libc::AT_FDCWD, path) } {
+        Target::Real => return real!(REALPATH, fn(*const c_char, *mut c_char) -> *mut c_char, path, result),
+        // SAFETY: as above.
+        Target::Memory(_) => match unsafe { Path::resolve(libc::AT_FDCWD, path) } {
+            // SAFETY: the result has room for any path, or is null.
+            Ok(resolved) => return unsafe { real_path_in_memory(&resolved, result) },
+            Err(error) => sys::set_errno(error),
+        },
+        Target::Removed => sys::set_errno(libc::ENOENT),
+    }
+    ptr::null_mut()
+}
+
+/// The real path of a file in memory. Without a place for the result one is allocated for the subject, of the size that
+/// the C library would have: addresses of what it allocates later show in counts.
+unsafe fn real_path_in_memory(path: &Path, result: *mut c_char) -> *mut c_char {
+    let mut buffer = [0_u8; libc::PATH_MAX as usize];
+    let start: *mut c_char = buffer.as_mut_ptr().cast();
+    let parent = path.parent();
+    let directory: *const c_char = parent.terminated().as_ptr().cast();
+    if real!(REALPATH, fn(*const c_char, *mut c_char) -> *mut c_char, directory, start).is_null() {
+        return ptr::null_mut();
+    }
+    let name = path.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let mut end = buffer.iter().position(|&byte| byte == 0).unwrap_or(buffer.len());
+    // Only the root ends with a slash.
+    if end > 1 && end < buffer.len() {
+        buffer[end] = b'/';
+        end += 1;
+    }
+    let length = end + name.len();
+    let Some((last, place)) = buffer.get_mut(end..=length).and_then(<[u8]>::split_last_mut) else {
+        sys::set_errno(libc::ENAMETOOLONG);
+        return ptr::null_mut();
+    };
+    place.copy_from_slice(name);
+    *last = 0;
+    let result = match result.is_null() {
+        // SAFETY: the subject allocates by this call, as it would inside of the C library's function.
+        true => unsafe { libc::malloc(length + 1) }.cast(),
+        false => result,
+    };
+    if !result.is_null() {
+        // SAFETY: there is room for that many bytes, and nobody else knows the buffer.
+        unsafe { ptr::copy_nonoverlapping(buffer.as_ptr().cast(), result, length + 1) };
+    }
+    result
 }
 
 /// Forks, and says so: the counters of the new process are not the run's.

@@ -1,6 +1,7 @@
 //! Runs from warm processes: counters and lines from memory equal a plain run's.
 
 use crate::programs::csmith_program;
+use crate::small_subject::SmallSubject;
 use crate::warm_exact::{Bench, WarmCompared};
 use crate::{hearth, project};
 use hearth_daemon::{SubjectMap, WarmPoint};
@@ -37,6 +38,20 @@ fn check(subject: &str, cases: &[(&str, WarmPoint)], random: u64) -> WarmCompare
 
 fn read(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn paths_of_files_in_memory() {
+    let small = SmallSubject::new(&project().join("tests/programs/warm/paths.c"));
+    for warm in [WarmPoint::Main, WarmPoint::Input] {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut bench =
+            Bench::new(&hearth(), &small.subject, &small.map, "-c", warm.clone(), directory.path())
+                .unwrap_or_else(|error| panic!("{warm}: {error}"));
+        for input in ["one", "another one"] {
+            bench.check(input.as_bytes()).unwrap_or_else(|error| panic!("{warm}: {error}"));
+        }
+    }
 }
 
 #[test]

@@ -94,12 +94,13 @@ impl Bench {
             keep_counters: true,
             ..Default::default()
         };
-        let answer = self.worker.run(&request).map_err(|error| error.to_string())?;
         let text = |error: std::io::Error| error.to_string();
+        // Both find the directory alike.
         for name in ["output", "data"] {
             let path = self.directory.join(name);
             let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         }
+        let answer = self.worker.run(&request).map_err(|error| error.to_string())?;
         fs::write(self.directory.join("input.c"), input).map_err(text)?;
         let mut command = plain_command(&self.key).map_err(text)?;
         let plain = command.stdin(Stdio::null()).output().map_err(text)?;
