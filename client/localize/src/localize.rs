@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// The longest budget.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// How many suspicious lines are wanted.
+const LINES: u32 = 200;
+
 /// What is to be localized.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
@@ -86,6 +89,36 @@ pub struct Witness {
     pub verdict: Verdict,
     /// The program, if it was changed and passes.
     pub program: Option<String>,
+    /// When it was judged, since the beginning.
+    pub at: Duration,
+    /// How many lines of the compiler the failing compile executed and this one did not; only of those that pass.
+    pub lacks: Option<u64>,
+}
+
+/// The ranking as it was at some moment.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// When, since the beginning.
+    pub at: Duration,
+    /// How many candidates were judged.
+    pub judged: usize,
+    /// How many of them pass.
+    pub passing: usize,
+    /// The first files.
+    pub files: Vec<Suspect>,
+}
+
+/// Where the time went, added up over all threads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spent {
+    /// Compiles.
+    pub compile: Duration,
+    /// The assembler and the linker.
+    pub link: Duration,
+    /// Executions of the compiled programs.
+    pub execute: Duration,
+    /// Comparisons of spectra, and rankings.
+    pub rank: Duration,
 }
 
 /// What was found.
@@ -97,6 +130,12 @@ pub struct Localization {
     pub files: Vec<Suspect>,
     /// Functions, the most suspicious first.
     pub functions: Vec<Suspect>,
+    /// Lines of the compiler, the most suspicious first.
+    pub lines: Vec<Suspect>,
+    /// The rankings on the way, the last one last.
+    pub samples: Vec<Sample>,
+    /// Where the time went.
+    pub spent: Spent,
     /// Everything that was judged.
     pub witnesses: Vec<Witness>,
     /// Was everything judged before the time was over?
@@ -154,7 +193,7 @@ pub fn localize(
         }
         Technique::Random => by_mutants(connections, &oracle, request, deadline, Choice::Random, &tell)?,
     };
-    let (files, functions) = rankings;
+    let [files, functions, lines] = rankings;
     let executed = |level| match connections.one().call(Ask::Spectrum {
         run: RunRef::Id(oracle.failing_run),
         level,
@@ -170,6 +209,9 @@ pub fn localize(
         kind: oracle.kind.clone(),
         files,
         functions,
+        lines,
+        samples: Vec::new(),
+        spent: Spent::default(),
         witnesses,
         is_complete,
         executed_files: executed_files?,
@@ -179,7 +221,8 @@ pub fn localize(
     })
 }
 
-type Rankings = (Vec<Suspect>, Vec<Suspect>);
+/// Files, functions, lines.
+type Rankings = [Vec<Suspect>; 3];
 type Found = (Vec<Witness>, Rankings, bool);
 
 /// Option sets; what all failing compiles executed and a passing one did not votes.
@@ -220,6 +263,8 @@ fn by_options(
         change: candidate.change.clone(),
         verdict: judged.verdict,
         program: None,
+        at: Duration::ZERO,
+        lacks: None,
     };
     Ok((pairs.into_iter().map(witness).collect(), rankings, is_complete))
 }
@@ -238,7 +283,7 @@ fn by_mutants(
     let failing = [RunRef::Id(oracle.failing_run)];
     let rankings = match passing.is_empty() {
         // Without a passing one all lines are alike.
-        true => (Vec::new(), Vec::new()),
+        true => Rankings::default(),
         false => rank(connections, &failing, &passing, Formula::Ochiai, Aggregation::Mean, request.limit)?,
     };
     connections.forget(found.accepted);
@@ -268,12 +313,12 @@ fn rank(
     aggregation: Aggregation,
     limit: u32,
 ) -> anyhow::Result<Rankings> {
-    let mut suspects = |level| {
+    let mut suspects = |level, limit| {
         let (failing, passing) = (failing.to_vec(), passing.to_vec());
         match connections.one().call(Ask::Rank { failing, passing, formula, aggregation, level, limit })? {
             Answer::Ranking(ranking) => Ok(ranking),
             other => bail!("the daemon answers {other:?}"),
         }
     };
-    Ok((suspects(Level::Files)?, suspects(Level::Functions)?))
+    Ok([suspects(Level::Files, limit)?, suspects(Level::Functions, limit)?, suspects(Level::Lines, LINES)?])
 }

@@ -171,6 +171,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::localize::Spent;
     use crate::oracle::Kind;
     use std::time::Duration;
 
@@ -210,6 +211,9 @@ mod tests {
                 suspect(2, "/s/gcc/x.c", "fold(int)"),
                 suspect(4, "/s/gcc/one.c", "a::fold(int)"),
             ],
+            lines: Vec::new(),
+            samples: Vec::new(),
+            spent: Spent::default(),
             witnesses: Vec::new(),
             is_complete: true,
             executed_files: 90,

@@ -11,7 +11,7 @@ use hearth_client::protocol::{Measure, RunRef};
 use hearth_client::{Answer, Ask};
 use std::collections::HashSet;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Mutants that are made before any of them is judged: the same on all machines, so that they find the same.
@@ -80,7 +80,13 @@ pub fn find(
                 None => useless.push(judged.run),
             }
             let program = (judged.verdict == Verdict::Pass).then(|| text.clone());
-            witnesses.push(Witness { change: rule.to_string(), verdict: judged.verdict, program });
+            witnesses.push(Witness {
+                change: rule.to_string(),
+                verdict: judged.verdict,
+                program,
+                at: Duration::ZERO,
+                lacks: None,
+            });
             if judged.verdict == Verdict::Fail && accepted.is_empty() {
                 failing.push(text);
             }
