@@ -3,6 +3,8 @@
 mod diff;
 mod rankings;
 mod source;
+#[cfg(test)]
+mod tests;
 mod witness;
 
 use crate::localize::{Localization, Sample};

@@ -170,7 +170,8 @@ impl Scale {
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
         let ticks = match (values.is_empty(), axis.is_log) {
-            (true, _) => vec![axis.from, axis.from + 1.0],
+            (true, true) => log_ticks(1.0, 1.0),
+            (true, false) => linear_ticks(axis.from, axis.from, true),
             (_, true) => log_ticks(lowest, highest),
             (_, false) => {
                 let is_whole = values.iter().all(|value| value.fract() == 0.0);
@@ -414,4 +415,97 @@ fn style(paper: Paper) -> String {
         );
     }
     style
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(name: &str, points: &[(f64, f64)]) -> Series {
+        Series { name: name.to_owned(), points: points.to_vec() }
+    }
+
+    fn chart(y: Axis, points: &[(f64, f64)]) -> LineChart {
+        let x = Axis { title: "time in seconds".to_owned(), ..Axis::default() };
+        LineChart { title: "A <title>".to_owned(), x, y, series: vec![series("a & b", points)] }
+    }
+
+    #[test]
+    fn ticks_are_round_and_hold_all_values() {
+        let linear = |from, to, is_whole| linear_ticks(from, to, is_whole);
+        assert_eq!(linear(0.0, 61.0, false), [0.0, 20.0, 40.0, 60.0, 80.0]);
+        assert_eq!(linear(0.0, 2.0, true), [0.0, 1.0, 2.0]);
+        assert_eq!(linear(1.0, 10.0, true), [1.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(linear(1.0, 1.0, true), [1.0, 2.0]);
+        assert_eq!(linear(0.0, 0.0, false).first(), Some(&0.0));
+        assert_eq!(log_ticks(1.0, 40.0), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(log_ticks(3.0, 3.0), [2.0, 5.0]);
+        assert_eq!(log_ticks(1.0, 1e6), [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6]);
+    }
+
+    #[test]
+    fn an_inverted_axis_has_its_beginning_at_the_top() {
+        for is_log in [false, true] {
+            let axis = Axis { from: 1.0, is_inverted: true, is_log, ..Axis::default() };
+            let scale = Scale::new(&axis, &[1.0, 20.0]);
+            assert!((scale.part(1.0) - 1.0).abs() < 1e-9);
+            assert!(scale.part(20.0).abs() < 1e-9);
+            assert!(scale.part(3.0) > scale.part(7.0));
+        }
+    }
+
+    #[test]
+    fn charts_are_whole_documents_without_impossible_numbers() {
+        let points = [(0.0, 3.0), (1.0, f64::NAN), (2.0, 0.0), (3.0, f64::INFINITY), (4.0, 7.0), (5.0, 8.0)];
+        for (is_log, points) in
+            [(false, &points[..]), (true, &points), (false, &[]), (true, &[]), (true, &points[..1])]
+        {
+            for paper in [Paper::White, Paper::Page] {
+                let y = Axis { title: "rank".to_owned(), is_log, ..Axis::default() };
+                let svg = chart(y, points).svg(paper);
+                assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+                assert!(svg.contains("A &lt;title&gt;") && svg.contains("a &amp; b"));
+                assert!(svg.contains("time in seconds") && svg.contains("rank"));
+                assert_eq!(
+                    svg.contains("fill=\"#fff\""),
+                    paper == Paper::White,
+                    "only a file has its own paper"
+                );
+                assert_eq!(svg.contains("prefers-color-scheme"), paper == Paper::Page);
+            }
+        }
+        let svg = chart(Axis::default(), &points).svg(Paper::White);
+        let line =
+            svg.split("class=\"line").nth(1).and_then(|rest| rest.split(" d=\"").nth(1)).expect("a line");
+        let line = line.split('"').next().expect("its path");
+        assert_eq!((line.matches('M').count(), line.matches('L').count()), (3, 1), "two gaps: {line}");
+    }
+
+    #[test]
+    fn bars_stand_side_by_side_as_high_as_their_values() {
+        let chart = BarChart {
+            title: "Bugs found".to_owned(),
+            x_title: "among the first".to_owned(),
+            y_title: "bugs".to_owned(),
+            groups: ["1", "5"].map(str::to_owned).to_vec(),
+            series: vec![("options".to_owned(), vec![2.0, 8.0]), ("diwi".to_owned(), vec![1.0, 4.0])],
+        };
+        let svg = chart.svg(Paper::White);
+        let read = |rect: &str, name: &str| -> f64 {
+            let rest = rect.split(&format!(" {name}=\"")).nth(1).expect("an attribute");
+            rest.split('"').next().and_then(|text| text.parse().ok()).expect("a number")
+        };
+        let bars: Vec<(f64, f64)> = svg
+            .lines()
+            .filter(|line| line.starts_with("<rect class=\"s") && !line.contains("width=\"14\""))
+            .map(|rect| (read(rect, "x"), read(rect, "height")))
+            .collect();
+        assert_eq!(bars.len(), 4);
+        assert!(bars.is_sorted_by(|one, other| one.0 < other.0), "{bars:?}");
+        assert!(
+            (bars[2].1 - 4.0 * bars[0].1).abs() < 0.5 && (bars[3].1 - 2.0 * bars[0].1).abs() < 0.5,
+            "{bars:?}"
+        );
+    }
 }

@@ -40,16 +40,24 @@ impl Names {
     }
 }
 
-/// A function's name, its parameters less visible.
+/// A function's name without parameters and template arguments, the whole name at hand.
 pub fn function_name(function: &str) -> String {
-    let mut starts = function.match_indices('(').map(|(place, _)| place);
-    let start = starts.find(|&place| place > 0 && !function[place..].starts_with("(anonymous namespace)"));
-    let (name, parameters) = function.split_at(start.unwrap_or(function.len()));
-    let parameters = match parameters {
-        "" => String::new(),
-        parameters => format!("<span class=\"quiet\">{}</span>", Escaped(parameters)),
-    };
-    format!("<code>{}{parameters}</code>", Escaped(name))
+    let text = function.replace("(anonymous namespace)::", "");
+    let mut name = String::new();
+    let mut depth = 0_usize;
+    for c in text.chars() {
+        match c {
+            '(' if depth == 0 && !name.is_empty() => break,
+            '<' => {
+                name.push_str(if depth == 0 { "<…>" } else { "" });
+                depth += 1;
+            }
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => name.push(c),
+            _ => {}
+        }
+    }
+    format!("<code title=\"{}\">{}</code>", Escaped(function), Escaped(&name))
 }
 
 /// Both tables.
@@ -111,7 +119,9 @@ fn table(caption: &str, kind: &str, suspects: &[Suspect], name: impl Fn(&Suspect
 /// A cell with a score, and a bar behind it.
 pub fn score(score: f64, highest: f64) -> String {
     let part = if highest > 0.0 { (100.0 * score / highest).clamp(0.0, 100.0) } else { 0.0 };
-    format!("<td class=\"score\" style=\"--part:{part:.1}%\">{score:.3}</td>")
+    // Three digits of the highest one; votes are shared among many lines and may be small.
+    let decimals = (2.0 - highest.max(1e-9).log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("<td class=\"score\" style=\"--part:{part:.1}%\">{score:.decimals$}</td>")
 }
 
 fn link(anchor: Option<String>, what: &str) -> String {

@@ -3,7 +3,6 @@
 use super::code;
 use super::rankings::{Names, function_name, score};
 use crate::localize::Localization;
-use crate::markup::Escaped;
 use hearth_client::protocol::Suspect;
 use std::collections::BTreeMap;
 
@@ -33,7 +32,11 @@ struct Group {
 impl Lines {
     pub fn new(found: &Localization, source_of: impl Fn(&str) -> Option<String>) -> Self {
         let mut files: Vec<File> = Vec::new();
-        for line in found.lines.iter().take(SHOWN) {
+        // Of lines with equal scores, which are many, those of the first files.
+        let file_place = |line: &Suspect| found.files.iter().position(|file| file.source == line.source);
+        let mut lines: Vec<&Suspect> = found.lines.iter().collect();
+        lines.sort_by_cached_key(|line| (line.rank, file_place(line).unwrap_or(usize::MAX)));
+        for line in lines.into_iter().take(SHOWN) {
             let place = files.iter().position(|file| file.source == line.source).unwrap_or_else(|| {
                 let text = source_of(&line.source).map(|text| text.lines().map(str::to_owned).collect());
                 files.push(File { source: line.source.clone(), text, groups: Vec::new() });
@@ -69,7 +72,7 @@ impl Lines {
         }
         let highest = found.lines.iter().map(|line| line.score).fold(0.0, f64::max);
         let count = match found.lines.len() {
-            all if all > SHOWN => format!("The first {SHOWN} of {all} or more suspicious lines"),
+            all if all > SHOWN => format!("The first {SHOWN} of the {all} most suspicious lines"),
             all => format!("{all} suspicious lines"),
         };
         let files: String =
@@ -105,7 +108,7 @@ impl File {
             .map(|(group_place, group)| {
                 let heading = match &group.function {
                     Some(function) => function_name(&function.function),
-                    None if self.text.is_some() => "Functions further down the ranking".to_owned(),
+                    None if self.text.is_some() => "In functions of lower rank".to_owned(),
                     None => "Lines".to_owned(),
                 };
                 let rows = self.rows(group, highest);
@@ -143,8 +146,7 @@ impl File {
                     None => ("", "<td></td>".to_owned()),
                 };
                 rows.push_str(&format!(
-                    "<tr{class}><th scope=\"row\">{}</th>{cell}<td>{content}</td></tr>\n",
-                    Escaped(&number.to_string())
+                    "<tr{class}><th scope=\"row\">{number}</th>{cell}<td>{content}</td></tr>\n"
                 ));
             }
         }
