@@ -1,12 +1,17 @@
 //! The report of a localization in a browser: what a reader sees, on any paper and width, and that it asks for nothing.
 
 use crate::chromium::Browser;
+use crate::daemon::Daemon;
+use crate::{hearth, run};
 use hearth_client::protocol::Suspect;
 use hearth_localize::html::{About, page};
 use hearth_localize::localize::{Localization, Sample, Spent, Witness};
 use hearth_localize::oracle::{Kind, Reason, Verdict};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 const FAILING: &str =
@@ -33,7 +38,8 @@ fn found() -> Localization {
         at: Duration::from_secs(u64::from(at)),
         judged: at as usize * 4,
         passing: at as usize,
-        files: files(5 * at),
+        // It is as at the end from the middle on.
+        files: files(if at < 20 { at } else { 5 }),
     };
     let witness = |change: &str, verdict, program: Option<&str>, lacks| Witness {
         change: change.to_owned(),
@@ -143,6 +149,10 @@ fn a_reader_sees_the_result_on_any_paper_and_width() {
                 "[...document.querySelectorAll('svg.plot text')].every(text => text.getBoundingClientRect().height > 8)",
                 json!(true),
             ),
+            (
+                "[...document.querySelectorAll('svg.plot text')].every(text => text.getBoundingClientRect().right <= text.ownerSVGElement.getBoundingClientRect().right)",
+                json!(true),
+            ),
             // Nothing is cut off, every link leads somewhere, and no script is there.
             ("document.documentElement.scrollWidth <= document.documentElement.clientWidth", json!(true)),
             (
@@ -180,4 +190,51 @@ fn a_page_that_asks_or_complains_would_be_noticed() {
     let wide =
         browser.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
     assert_eq!(wide, true);
+}
+
+/// `hearth localize` with a program that relies on what the standard leaves open, so that options make a difference.
+fn localize(directory: &Path, html: &Path) -> Output {
+    let program = directory.join("open.c");
+    let text = "__attribute__((noinline)) int one(int *a, float *b) { *a = 1; *b = 0; return *a; }\n\
+                int main(void) { int a; return one(&a, (float *)&a); }\n";
+    fs::write(&program, text).expect("it is written");
+    let mut command = Command::new(hearth());
+    command.arg("localize").arg(program).args(["--subject=gcc-11", "--fail=-O2", "--pass=-O0", "--html"]);
+    run(command.arg(html).env("HEARTH_RUNTIME_DIR", directory.join("run")))
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_told_before_time_is_spent() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for path in [directory.path().join("none/report.html"), directory.path().to_owned()] {
+        let output = localize(directory.path(), &path);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.lines().count() == 1, "{message}");
+        assert!(message.contains("give --html a file in a directory that exists"), "{message}");
+        assert!(!directory.path().join("run").exists(), "no daemon was started");
+    }
+}
+
+#[test]
+#[ignore = "needs the subject gcc-11: tools/test --full"]
+fn the_command_writes_the_report() {
+    let permissions = fs::Permissions::from_mode(0o700);
+    let directory = tempfile::Builder::new().permissions(permissions).tempdir().expect("a directory");
+    let _daemon =
+        Daemon::start(&PathBuf::from(env!("CARGO_BIN_EXE_hearthd")), &directory.path().join("run"), &[]);
+    let path = directory.path().join("report.html");
+    let output = localize(directory.path(), &path);
+    let (printed, message) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{message}");
+    assert!(message.contains(&format!("the report is {}", path.display())), "{message}");
+    let first = printed.lines().skip_while(|line| *line != "files").nth(1).expect("a file");
+    let first = first.rsplit('/').next().expect("its name");
+    let mut browser = Browser::start();
+    browser.open(&path, 1400, "light");
+    let row = browser.evaluate("document.querySelector('.suspects tbody tr').innerText");
+    assert!(row.as_str().is_some_and(|row| row.contains(first)), "{row} should name {first}");
+    let code = browser.evaluate("document.querySelector('.hot code').innerText.trim().length");
+    assert!(code.as_u64() > Some(0), "the compiler's source is shown");
+    assert!(browser.complaints().is_empty() && browser.requests(&path).is_empty());
 }

@@ -72,6 +72,8 @@ const FONT: f64 = 13.0;
 const LETTER: f64 = 7.2;
 const RIGHT: f64 = 16.0;
 const LEGEND_ROW: f64 = 20.0;
+/// The longest name in a legend; of a longer one the end is shown, which tells paths apart.
+const NAME: usize = 56;
 /// Marks on a line; more would hide it.
 const MARKS: usize = 14;
 /// Colours for white and for dark paper, after Okabe and Ito: told apart by the colour-blind, too.
@@ -94,7 +96,7 @@ impl LineChart {
         };
         let y = Scale::new(&self.y, &values(|point| point.1));
         let x = Scale::new(&self.x, &values(|point| point.0));
-        let names: Vec<&str> = self.series.iter().map(|series| series.name.as_str()).collect();
+        let names: Vec<String> = self.series.iter().map(|series| legend_name(&series.name)).collect();
         let mut frame = Frame::new(paper, &self.title, &self.y.title, &y, &names);
         frame.vertical(&y);
         for &tick in &x.ticks {
@@ -119,7 +121,7 @@ impl BarChart {
     pub fn svg(&self, paper: Paper) -> String {
         let values: Vec<f64> = self.series.iter().flat_map(|(_, values)| values.iter().copied()).collect();
         let y = Scale::new(&Axis { title: self.y_title.clone(), ..Axis::default() }, &values);
-        let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<String> = self.series.iter().map(|(name, _)| legend_name(name)).collect();
         let mut frame = Frame::new(paper, &self.title, &self.y_title, &y, &names);
         frame.vertical(&y);
         let group = frame.width() / self.groups.len().max(1) as f64;
@@ -229,6 +231,13 @@ fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
+fn legend_name(name: &str) -> String {
+    match name.chars().count().saturating_sub(NAME) {
+        0 => name.to_owned(),
+        surplus => ['…'].into_iter().chain(name.chars().skip(surplus + 1)).collect(),
+    }
+}
+
 /// A chart that is being drawn.
 struct Frame {
     svg: String,
@@ -238,7 +247,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn new(paper: Paper, title: &str, y_title: &str, y: &Scale, names: &[&str]) -> Self {
+    fn new(paper: Paper, title: &str, y_title: &str, y: &Scale, names: &[String]) -> Self {
         let widest = y.ticks.iter().map(|&tick| number(tick).len()).max().unwrap_or(1);
         let left = 34.0 + widest as f64 * LETTER;
         let top = if paper == Paper::White { 40.0 } else { 14.0 };
@@ -329,7 +338,7 @@ impl Frame {
     }
 
     /// Where each name of the legend begins, and in which row.
-    fn legend_places(&self, names: &[&str]) -> Vec<(f64, usize)> {
+    fn legend_places(&self, names: &[String]) -> Vec<(f64, usize)> {
         let (mut across, mut row) = (self.left, 0);
         let mut places = Vec::new();
         for name in names {
@@ -344,7 +353,7 @@ impl Frame {
     }
 
     /// The axis, its title and the legend.
-    fn finish(mut self, x_title: &str, names: &[&str], has_lines: bool) -> String {
+    fn finish(mut self, x_title: &str, names: &[String], has_lines: bool) -> String {
         let bottom = self.bottom();
         let _ = writeln!(
             self.svg,
@@ -357,7 +366,7 @@ impl Frame {
             bottom + 37.0,
             Escaped(x_title)
         );
-        for (index, (&name, (across, row))) in names.iter().zip(self.legend_places(names)).enumerate() {
+        for (index, (name, (across, row))) in names.iter().zip(self.legend_places(names)).enumerate() {
             let down = bottom + 58.0 + row as f64 * LEGEND_ROW;
             let (colour, dash) = (index % COLOURS.len(), DASHES[index % DASHES.len()]);
             let _ = match has_lines {
@@ -441,6 +450,13 @@ mod tests {
         assert_eq!(log_ticks(1.0, 40.0), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]);
         assert_eq!(log_ticks(3.0, 3.0), [2.0, 5.0]);
         assert_eq!(log_ticks(1.0, 1e6), [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6]);
+    }
+
+    #[test]
+    fn of_long_names_the_end_is_shown() {
+        assert_eq!(legend_name("gcc/fold-const.c"), "gcc/fold-const.c");
+        let long = legend_name(&format!("{}/fold-const.c", "ü".repeat(99)));
+        assert!(long.starts_with("…ü") && long.ends_with("ü/fold-const.c") && long.chars().count() == NAME);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub fn section(found: &Localization, names: &Names, lines: &Lines) -> String {
     }
     let directory = match names.directory.as_str() {
         "" => String::new(),
-        directory => format!(" Names of files are those in <code>{}</code>.", Escaped(directory)),
+        directory => format!(" File names are relative to <code>{}</code>.", Escaped(directory)),
     };
     let files = table("Files", "File", &found.files, |file| {
         link(lines.file_anchor(&file.source), &names.file(&file.source))

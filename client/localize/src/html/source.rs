@@ -73,11 +73,12 @@ impl Lines {
         let highest = found.lines.iter().map(|line| line.score).fold(0.0, f64::max);
         let count = match found.lines.len() {
             all if all > SHOWN => format!("The first {SHOWN} of the {all} most suspicious lines"),
+            1 => "One suspicious line".to_owned(),
             all => format!("{all} suspicious lines"),
         };
         let files: String =
             self.files.iter().enumerate().map(|(place, file)| file.shown(place, highest, names)).collect();
-        format!("<p>{count}, marked, with their scores and the code around them.</p>\n{files}")
+        format!("<p>{count}, with scores and the code around.</p>\n{files}")
     }
 }
 

@@ -51,9 +51,7 @@ fn article(failing: &str, witness: &Witness) -> String {
     };
     let what = match &witness.program {
         Some(program) => diff::table(failing, program),
-        None => {
-            "<p>The same program, compiled with this option added or with these options.</p>\n".to_owned()
-        }
+        None => "<p>The program is the failing one; only the options differ.</p>\n".to_owned(),
     };
     format!(
         "<article>\n<h3><code>{}</code></h3>\n<p class=\"quiet\">Passes; {lacks}; judged after {}.</p>\n{what}</article>\n",
