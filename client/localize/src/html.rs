@@ -11,6 +11,7 @@ use crate::localize::{Localization, Sample};
 use crate::markup::Escaped;
 use crate::oracle::{Kind, Verdict};
 use crate::plot::{Axis, LineChart, Paper, Series};
+use hearth_client::protocol::Suspect;
 use rankings::Names;
 use std::time::Duration;
 
@@ -97,16 +98,19 @@ fn facts(about: &About<'_>, found: &Localization, names: &Names) -> String {
         Kind::Crash(message) => format!("<pre class=\"message\">{}</pre>\n", Escaped(message)),
         Kind::WrongCode => String::new(),
     };
-    let first = match (found.files.first(), found.functions.first()) {
-        (Some(file), Some(function)) => format!(
-            "<p class=\"lead\">Most suspicious: file {}, function {}.</p>\n",
-            names.file(&file.source),
-            rankings::function_name(&function.function)
-        ),
-        (Some(file), None) => {
-            format!("<p class=\"lead\">Most suspicious: file {}.</p>\n", names.file(&file.source))
-        }
-        _ => "<p class=\"lead\">Nothing could be ranked.</p>\n".to_owned(),
+    // Of equals, which have the last one's rank, none is named.
+    let first = |suspects: &[Suspect], kind: &str, name: &dyn Fn(&Suspect) -> String| match suspects.first() {
+        Some(suspect) if suspect.rank == 1 => Some(format!("{kind} {}", name(suspect))),
+        Some(suspect) => Some(format!("{} {kind}s that are equal", suspect.rank)),
+        None => None,
+    };
+    let firsts = [
+        first(&found.files, "file", &|file| names.file(&file.source)),
+        first(&found.functions, "function", &|function| rankings::function_name(&function.function)),
+    ];
+    let first = match firsts.into_iter().flatten().collect::<Vec<_>>().join(", ").as_str() {
+        "" => "<p class=\"lead\">Nothing could be ranked.</p>\n".to_owned(),
+        firsts => format!("<p class=\"lead\">Most suspicious: {firsts}.</p>\n"),
     };
     let (passing, failing) = (found.count(Verdict::Pass), found.count(Verdict::Fail));
     let judged = found.witnesses.len();
@@ -150,7 +154,7 @@ fn convergence(found: &Localization, names: &Names) -> String {
         suspect.map_or(f64::NAN, |suspect| f64::from(suspect.rank))
     };
     let series = |source: &str| Series {
-        name: names.short(source).to_owned(),
+        name: names.short(source),
         points: found.samples.iter().map(|sample| (at(sample), rank(sample, source))).collect(),
     };
     let series: Vec<Series> = found.files.iter().take(DRAWN).map(|file| series(&file.source)).collect();

@@ -29,14 +29,23 @@ impl Names {
         Self { directory: directory.filter(|directory| directory.len() > 1).unwrap_or_default().to_owned() }
     }
 
-    /// A file's name.
-    pub fn short<'a>(&self, source: &'a str) -> &'a str {
-        source.strip_prefix(&self.directory).unwrap_or(source)
+    /// A file's name; elsewhere, that of the way from where the directories part.
+    pub fn short(&self, source: &str) -> String {
+        if let Some(name) = source.strip_prefix(&self.directory) {
+            return name.to_owned();
+        }
+        let shared =
+            self.directory.bytes().zip(source.bytes()).take_while(|(one, other)| one == other).count();
+        match self.directory.as_bytes()[..shared].iter().rposition(|&byte| byte == b'/') {
+            // A slash begins a character, so the text can be cut there.
+            Some(slash) if slash > 0 => format!("…{}", &source[slash..]),
+            _ => source.to_owned(),
+        }
     }
 
     /// A file's name, with the whole path at hand.
     pub fn file(&self, source: &str) -> String {
-        format!("<code title=\"{}\">{}</code>", Escaped(source), Escaped(self.short(source)))
+        format!("<code title=\"{}\">{}</code>", Escaped(source), Escaped(&self.short(source)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The page of handmade localizations.
 
+use super::rankings::Names;
 use super::{About, page};
 use crate::localize::{Localization, Sample, Spent, Witness};
 use crate::oracle::{Kind, Reason, Verdict};
@@ -175,4 +176,29 @@ fn lines_are_shown_in_their_functions() {
     );
     assert_eq!(page.matches("<tr class=\"hot\">").count(), 2);
     assert!(page.contains("<code title=\"/s/gcc/config/i386.c\">config/i386.c</code>"), "names are short");
+    assert!(
+        page.contains("Most suspicious: file <code title=\"/s/gcc/fold.c\">fold.c</code>, function <code")
+    );
+    let mut ties = found();
+    for rank in ties.functions.iter_mut().map(|function| &mut function.rank) {
+        *rank = 2;
+    }
+    assert!(super::page(&about(""), &ties, source).contains("fold.c</code>, 2 functions that are equal."));
+}
+
+#[test]
+fn names_are_short_wherever_most_files_are() {
+    let mut found = found();
+    found.files = ["/s/a/gcc/x.c", "/s/a/gcc/y.c", "/s/a/gcc/z.c", "/s/a/gcc/cp/w.c", "/s/a/build/ü.c"]
+        .map(|source| suspect(1, source, 0, ""))
+        .to_vec();
+    let names = Names::new(&found);
+    for (source, name) in [
+        ("/s/a/gcc/cp/w.c", "cp/w.c"),
+        ("/s/a/build/ü.c", "…/build/ü.c"),
+        ("/usr/include/x.h", "/usr/include/x.h"),
+        ("relative.c", "relative.c"),
+    ] {
+        assert_eq!(names.short(source), name);
+    }
 }

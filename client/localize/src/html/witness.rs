@@ -49,12 +49,12 @@ fn article(failing: &str, witness: &Witness) -> String {
         Some(lacks) => format!("did not execute {lacks} lines of the failing compile"),
         None => "was not compared with the failing compile".to_owned(),
     };
-    let what = match &witness.program {
-        Some(program) => diff::table(failing, program),
-        None => "<p>The program is the failing one; only the options differ.</p>\n".to_owned(),
+    let (how, what) = match &witness.program {
+        Some(program) => ("Passes", diff::table(failing, program)),
+        None => ("The program passes as it is with this", String::new()),
     };
     format!(
-        "<article>\n<h3><code>{}</code></h3>\n<p class=\"quiet\">Passes; {lacks}; judged after {}.</p>\n{what}</article>\n",
+        "<article>\n<h3><code>{}</code></h3>\n<p class=\"quiet\">{how}; {lacks}; judged after {}.</p>\n{what}</article>\n",
         Escaped(&witness.change),
         seconds(witness.at)
     )
