@@ -3,6 +3,8 @@
 //! Tests that need the `tcc` subject run always; those that need `gcc-11` are ignored unless asked for
 //! (`tools/test --full`).
 
+#[path = "../support/chromium.rs"]
+mod chromium;
 #[path = "../support/daemon.rs"]
 mod daemon;
 #[path = "../support/exact.rs"]
@@ -23,6 +25,7 @@ mod warm_exact;
 mod atlas;
 mod damaged_files;
 mod handmade_notes;
+mod html_report;
 mod localize;
 mod misbehaving;
 mod real_notes;

@@ -4,8 +4,9 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use hearth_client::address::Place;
 use hearth_client::protocol::Suspect;
+use hearth_localize::html::{self, About};
 use hearth_localize::localize::{Localization, Progress, Request, Technique, localize as find};
-use hearth_localize::oracle::{Kind, Verdict};
+use hearth_localize::oracle::{Kind, Verdict, shown};
 use hearth_localize::parallel::Connections;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
@@ -14,9 +15,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The version of what `--json` prints.
 const FORMAT: u32 = 1;
@@ -55,6 +56,9 @@ pub struct LocalizeArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Write a report for people, one HTML page that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// The techniques by name.
@@ -81,6 +85,9 @@ impl From<TechniqueName> for Technique {
 /// Localizes.
 pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     let text = fs::read(&args.program).with_context(|| format!("cannot read {}", args.program.display()))?;
+    if let Some(path) = &args.html {
+        check_writable(path)?;
+    }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launcher = std::env::current_exe()?;
     let request = Request {
@@ -109,6 +116,8 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     });
     bar.finish_and_clear();
     let found = found?;
+    // What is printed is not lost if the page cannot be written.
+    let page = args.html.as_deref().map(|path| write_page(path, &page_of(args, &request, &found)));
     let mut output = io::stdout().lock();
     let written = match args.json {
         true => writeln!(output, "{}", as_json(&found)),
@@ -116,9 +125,63 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     };
     match written {
         // Whoever reads has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        written => written.map(|()| ExitCode::SUCCESS).context("cannot write the result"),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written.context("cannot write the result")?,
     }
+    page.transpose()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sees that a file can be written, and leaves all as it was: the time is spent only then.
+fn check_writable(path: &Path) -> anyhow::Result<()> {
+    let is_new = !path.exists();
+    fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .with_context(|| cannot_write(path))?;
+    if is_new {
+        fs::remove_file(path).with_context(|| cannot_write(path))?;
+    }
+    Ok(())
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!(
+        "cannot write {}; give --html a file in a directory that exists and may be written to",
+        path.display()
+    )
+}
+
+fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
+    fs::write(path, page).with_context(|| cannot_write(path))?;
+    // Standard output may be JSON.
+    eprintln!("the report is {}", path.display());
+    Ok(())
+}
+
+fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> String {
+    let technique = args.technique.to_possible_value();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let about = About {
+        subject: request.subject,
+        program: &args.program.file_name().unwrap_or_default().to_string_lossy(),
+        text: &String::from_utf8_lossy(request.text),
+        fail: shown(&request.fail),
+        pass: request.pass.as_deref().map(shown),
+        technique: technique.as_ref().map_or("", |technique| technique.get_name()),
+        seed: request.seed,
+        budget: request.budget,
+        made: format!(
+            "{}, on {} with {cores} cores",
+            humantime::format_rfc3339_seconds(SystemTime::now()),
+            std::env::consts::ARCH
+        ),
+    };
+    html::page(&about, found, |source| {
+        fs::read(source).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    })
 }
 
 fn as_json(found: &Localization) -> Value {

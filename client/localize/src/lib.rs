@@ -5,11 +5,14 @@
 #![forbid(unsafe_code)]
 
 pub mod bugs;
+pub mod html;
 pub mod localize;
+mod markup;
 pub mod mutate;
 pub mod options;
 pub mod oracle;
 pub mod parallel;
+pub mod plot;
 pub mod replay;
 pub mod search;
 pub mod toolchain;
