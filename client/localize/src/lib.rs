@@ -10,6 +10,7 @@ pub mod mutate;
 pub mod options;
 pub mod oracle;
 pub mod parallel;
+pub mod quality;
 pub mod replay;
 pub mod search;
 pub mod toolchain;

@@ -1,5 +1,7 @@
 //! Which rule mutates the failing program next: DiWi's way, by Metropolis and Hastings, or at random.
 
+pub mod actor_critic;
+
 use crate::mutate::Rule;
 use fastrand::Rng;
 
@@ -15,26 +17,26 @@ pub enum Choice {
     Random,
 }
 
-/// The rules with what they have brought so far.
+/// The rules, or operators, with what they have brought so far.
 #[derive(Debug)]
-pub struct Rules {
+pub struct Rules<T = Rule> {
     choice: Choice,
-    rules: Vec<Tried>,
+    rules: Vec<Tried<T>>,
     /// The rules from the best to the worst.
     order: Vec<usize>,
     current: usize,
 }
 
 #[derive(Debug)]
-struct Tried {
-    rule: Rule,
+struct Tried<T> {
+    rule: T,
     selected: u32,
     accepted: u32,
     /// How far the last accepted witness was from those before it, on average.
     distance: f64,
 }
 
-impl Tried {
+impl<T> Tried<T> {
     /// DiWi's priority: how diverse, times how often it succeeds.
     fn score(&self) -> f64 {
         if self.selected == 0 {
@@ -45,10 +47,10 @@ impl Tried {
     }
 }
 
-impl Rules {
+impl<T: Copy + PartialEq> Rules<T> {
     /// All rules, none tried.
     #[must_use]
-    pub fn new(rules: Vec<Rule>, choice: Choice, random: &mut Rng) -> Self {
+    pub fn new(rules: Vec<T>, choice: Choice, random: &mut Rng) -> Self {
         let current = random.usize(..rules.len());
         let order = (0..rules.len()).collect();
         let tried = |rule| Tried { rule, selected: 0, accepted: 0, distance: 0.0 };
@@ -56,7 +58,7 @@ impl Rules {
     }
 
     /// The next rule.
-    pub fn next(&mut self, random: &mut Rng) -> Rule {
+    pub fn next(&mut self, random: &mut Rng) -> T {
         let position =
             |order: &[usize], rule| order.iter().position(|&other| other == rule).unwrap_or(0) as i32;
         let from = position(&self.order, self.current);
@@ -75,7 +77,7 @@ impl Rules {
     }
 
     /// Takes note of what a rule brought: of an accepted witness its mean distance from those before.
-    pub fn learn(&mut self, rule: Rule, accepted: Option<f64>) {
+    pub fn learn(&mut self, rule: T, accepted: Option<f64>) {
         if let Some(tried) = self.rules.iter_mut().find(|tried| tried.rule == rule) {
             tried.selected += 1;
             if let Some(distance) = accepted {
