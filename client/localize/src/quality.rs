@@ -104,10 +104,8 @@ mod tests {
         }
         let similarity = failing.iter().map(|distance| 1.0 - distance).sum::<f64>() / n as f64;
         let mut diversity = 0.0;
-        for i in 0..n {
-            for j in i + 1..n {
-                diversity += distances[i][j];
-            }
+        for (i, row) in distances.iter().enumerate() {
+            diversity += row[i + 1..].iter().sum::<f64>();
         }
         if n > 1 {
             diversity /= (n * (n - 1)) as f64 / 2.0;

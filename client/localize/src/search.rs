@@ -1,12 +1,15 @@
-//! Which rule mutates the failing program next: DiWi's way, by Metropolis and Hastings, or at random.
+//! Which rule mutates the failing program next: DiWi's way, by Metropolis and Hastings, or at random. RecBi's way, over
+//! operators, is in the files below.
 
 pub mod actor_critic;
+pub mod guide;
 
 use crate::mutate::Rule;
 use fastrand::Rng;
 
-/// The success probability of DiWi's geometric distribution.
+/// The success probability of DiWi's geometric distribution, over as many rules.
 const PROBABILITY: f64 = 0.023;
+const RULES: f64 = 132.0;
 
 /// How rules are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct Rules<T = Rule> {
     /// The rules from the best to the worst.
     order: Vec<usize>,
     current: usize,
+    /// How likely a rule is by the one before it in the order: with fewer rules less, so that the worst is as unlikely.
+    decay: f64,
 }
 
 #[derive(Debug)]
@@ -53,8 +58,9 @@ impl<T: Copy + PartialEq> Rules<T> {
     pub fn new(rules: Vec<T>, choice: Choice, random: &mut Rng) -> Self {
         let current = random.usize(..rules.len());
         let order = (0..rules.len()).collect();
+        let decay = (1.0 - PROBABILITY).powf(RULES / rules.len() as f64);
         let tried = |rule| Tried { rule, selected: 0, accepted: 0, distance: 0.0 };
-        Self { choice, rules: rules.into_iter().map(tried).collect(), order, current }
+        Self { choice, rules: rules.into_iter().map(tried).collect(), order, current, decay }
     }
 
     /// The next rule.
@@ -67,7 +73,7 @@ impl<T: Copy + PartialEq> Rules<T> {
             let step = position(&self.order, candidate) - from;
             let accepts = match self.choice {
                 Choice::Random => true,
-                Choice::MetropolisHastings => random.f64() < (1.0 - PROBABILITY).powi(step),
+                Choice::MetropolisHastings => random.f64() < self.decay.powi(step),
             };
             if accepts {
                 self.current = candidate;

@@ -208,8 +208,8 @@ impl Network {
     }
 }
 
-/// Steps whose size does not depend on that of the rewards (Kingma and Ba), with the usual constants. Rewards are small,
-/// and by plain steps a search would be over before anything was learned.
+/// Steps whose size does not depend on that of the rewards (Kingma and Ba), with the usual constants. Rewards are
+/// small, and by plain steps a search would be over before anything was learned.
 #[derive(Debug)]
 struct Adam {
     /// Of each weight a mean of its slopes and of their squares, of late.
