@@ -13,6 +13,7 @@ pub mod options;
 pub mod oracle;
 pub mod parallel;
 pub mod plot;
+pub mod quality;
 pub mod replay;
 pub mod search;
 pub mod toolchain;

@@ -1,125 +1,23 @@
-//! Small changes to a C program: DiWi's rules, on a syntax tree.
+//! Changes to a C program, on its syntax tree: DiWi's small ones and RecBi's, some of which change its structure.
 //!
-//! A rule is one kind of change: "replace `+` by `-`" is one rule wherever it is applied. Code that a program checks itself
-//! with (calls of `abort`, `printf` and the like, what `main` returns) is left alone, and so are headers.
+//! Code that a program checks itself with (calls of `abort`, `printf` and the like, what `main` returns) is left alone,
+//! and so are headers.
 
+pub mod ingredients;
+mod insert;
 mod names;
+mod operators;
+mod rules;
+
+pub use operators::Operator;
+pub use rules::{Change, Rule, Unary, rules};
 
 use fastrand::Rng;
+use ingredients::Pool;
 use names::Names;
-use std::fmt;
+use std::collections::HashSet;
 use std::ops::Range;
 use tree_sitter::{Node, Parser, Tree};
-
-/// A rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rule {
-    /// Inserts a qualifier.
-    InsertQualifier(&'static str),
-    /// Removes a qualifier.
-    RemoveQualifier(&'static str),
-    /// Inserts a modifier.
-    InsertModifier(&'static str),
-    /// Removes a modifier.
-    RemoveModifier(&'static str),
-    /// Replaces a modifier by another.
-    ReplaceModifier(&'static str, &'static str),
-    /// Replaces a variable by another of the same type.
-    ReplaceVariable,
-    /// Replaces a binary operator by another of its category.
-    ReplaceOperator(&'static str, &'static str),
-    /// Replaces an increment or decrement by another.
-    ReplaceUpdate(Update, Update),
-    /// Removes a logical negation.
-    RemoveNegation,
-    /// Changes a constant.
-    ChangeConstant(Change),
-}
-
-/// An increment or decrement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Update {
-    operator: &'static str,
-    is_prefix: bool,
-}
-
-/// What is done to a constant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Change {
-    /// One more.
-    Increment,
-    /// One less.
-    Decrement,
-    /// Zero times it.
-    Zero,
-    /// Minus one times it.
-    Negate,
-}
-
-const QUALIFIERS: [&str; 3] = ["volatile", "const", "restrict"];
-const MODIFIERS: [&str; 4] = ["long", "short", "signed", "unsigned"];
-/// Operators that replace each other.
-const CATEGORIES: [&[&str]; 3] =
-    [&["+", "-", "*", "/", "%", "&", "|", "^"], &["<", ">", "<=", ">=", "==", "!="], &["&&", "||"]];
-const UPDATES: [Update; 4] = [
-    Update { operator: "++", is_prefix: true },
-    Update { operator: "++", is_prefix: false },
-    Update { operator: "--", is_prefix: true },
-    Update { operator: "--", is_prefix: false },
-];
-const CHANGES: [Change; 4] = [Change::Increment, Change::Decrement, Change::Zero, Change::Negate];
-
-/// All rules. DiWi counts 132 and lists only the kinds; this is a division into rules that has as many: 6 for qualifiers, 20 for modifiers, 1 for variables, 88 for binary
-/// operators in three categories, 13 for unary ones and 4 for constants.
-#[must_use]
-pub fn rules() -> Vec<Rule> {
-    let mut rules = Vec::new();
-    for qualifier in QUALIFIERS {
-        rules.extend([Rule::InsertQualifier(qualifier), Rule::RemoveQualifier(qualifier)]);
-    }
-    for modifier in MODIFIERS {
-        rules.extend([Rule::InsertModifier(modifier), Rule::RemoveModifier(modifier)]);
-    }
-    rules.extend(pairs(&MODIFIERS).map(|(from, to)| Rule::ReplaceModifier(from, to)));
-    rules.push(Rule::ReplaceVariable);
-    for category in CATEGORIES {
-        rules.extend(pairs(category).map(|(from, to)| Rule::ReplaceOperator(from, to)));
-    }
-    rules.extend(pairs(&UPDATES).map(|(from, to)| Rule::ReplaceUpdate(from, to)));
-    rules.push(Rule::RemoveNegation);
-    rules.extend(CHANGES.map(Rule::ChangeConstant));
-    rules
-}
-
-/// All pairs of two different ones.
-fn pairs<T: Copy + PartialEq>(all: &[T]) -> impl Iterator<Item = (T, T)> {
-    all.iter().flat_map(move |&from| all.iter().map(move |&to| (from, to))).filter(|(from, to)| from != to)
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InsertQualifier(word) | Self::InsertModifier(word) => write!(f, "insert {word}"),
-            Self::RemoveQualifier(word) | Self::RemoveModifier(word) => write!(f, "remove {word}"),
-            Self::ReplaceModifier(from, to) | Self::ReplaceOperator(from, to) => {
-                write!(f, "replace {from} by {to}")
-            }
-            Self::ReplaceVariable => f.write_str("replace a variable"),
-            Self::ReplaceUpdate(from, to) => write!(f, "replace {from} by {to}"),
-            Self::RemoveNegation => f.write_str("remove !"),
-            Self::ChangeConstant(Change::Increment) => f.write_str("a constant plus 1"),
-            Self::ChangeConstant(Change::Decrement) => f.write_str("a constant minus 1"),
-            Self::ChangeConstant(Change::Zero) => f.write_str("a constant times 0"),
-            Self::ChangeConstant(Change::Negate) => f.write_str("a constant times -1"),
-        }
-    }
-}
-
-impl fmt::Display for Update {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_prefix { write!(f, "{}x", self.operator) } else { write!(f, "x{}", self.operator) }
-    }
-}
 
 /// A change to the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +32,10 @@ pub struct Program {
     text: String,
     tree: Tree,
     names: Names,
+    /// Macros that check the result.
+    check_macros: HashSet<String>,
+    /// Functions that check the result.
+    checkers: HashSet<String>,
 }
 
 impl Program {
@@ -141,121 +43,64 @@ impl Program {
     #[must_use]
     pub fn new(text: &[u8]) -> Option<Self> {
         let text = String::from_utf8(text.to_vec()).ok()?;
-        let mut parser = Parser::new();
-        parser.set_language(&tree_sitter_c::LANGUAGE.into()).ok()?;
+        let mut program = Self::parse(text, &mut c_parser()?)?;
+        program.find_check_macros();
+        program.find_checkers();
+        Some(program)
+    }
+
+    fn parse(text: String, parser: &mut Parser) -> Option<Self> {
         let tree = parser.parse(&text, None)?;
         let names = Names::new(&tree, &text);
-        Some(Self { text, tree, names })
+        Some(Self { text, tree, names, check_macros: HashSet::new(), checkers: HashSet::new() })
     }
 
     /// Applies a rule at a place chosen at random; `None` if there is none.
     #[must_use]
     pub fn mutate(&self, rule: Rule, random: &mut Rng) -> Option<String> {
-        let edits = self.edits(rule);
-        let edit = random.choice(&edits)?;
-        let mut text = self.text.clone();
-        text.replace_range(edit.range.clone(), &edit.text);
-        Some(text)
+        let edits = self.edits(&[rule]);
+        Some(self.edited(std::slice::from_ref(random.choice(&edits)?)))
     }
 
-    /// All changes that are of a rule.
-    fn edits(&self, rule: Rule) -> Vec<Edit> {
+    /// Applies an operator at a place chosen at random; `None` if there is none.
+    #[must_use]
+    pub fn apply(&self, operator: Operator, pool: &Pool, random: &mut Rng) -> Option<String> {
+        let edits = match operator {
+            Operator::Branch => self.insert_branch(pool, random)?,
+            Operator::Loop => self.insert_loop(pool, random)?,
+            Operator::Call => self.insert_call(pool, random)?,
+            Operator::Goto => self.insert_goto(random)?,
+            _ => vec![random.choice(self.edits(&operator.rules()))?],
+        };
+        Some(self.edited(&edits))
+    }
+
+    /// The text with changes made; they are in the order of their places.
+    fn edited(&self, edits: &[Edit]) -> String {
+        let mut text = self.text.clone();
+        for edit in edits.iter().rev() {
+            text.replace_range(edit.range.clone(), &edit.text);
+        }
+        text
+    }
+
+    /// All changes that are of some rules.
+    fn edits(&self, rules: &[Rule]) -> Vec<Edit> {
         let mut edits = Vec::new();
         let mut nodes = vec![self.tree.root_node()];
         while let Some(node) = nodes.pop() {
             if self.is_oracle(node) || is_directive(node) {
                 continue;
             }
-            self.edits_at(rule, node, &mut edits);
+            for &rule in rules {
+                self.edits_at(rule, node, &mut edits);
+            }
             // The first child is looked at first.
             let mut cursor = node.walk();
             let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
             nodes.extend(children.into_iter().rev());
         }
         edits
-    }
-
-    fn edits_at(&self, rule: Rule, node: Node<'_>, edits: &mut Vec<Edit>) {
-        let text = &self.text[node.byte_range()];
-        let replace = |node: Node<'_>, text: &str| Edit { range: node.byte_range(), text: text.to_owned() };
-        match rule {
-            Rule::InsertQualifier("restrict") => {
-                if node.kind() == "pointer_declarator" && !text.contains("restrict") {
-                    let at = node.start_byte() + 1;
-                    edits.push(Edit { range: at..at, text: " __restrict ".to_owned() });
-                }
-            }
-            Rule::InsertQualifier(word) => {
-                if let Some(specifier) = variable_type(node)
-                    && !declaration_text(node, &self.text).contains(word)
-                {
-                    let at = specifier.start_byte();
-                    edits.push(Edit { range: at..at, text: format!("{word} ") });
-                }
-            }
-            Rule::RemoveQualifier(word) => {
-                let is_it = text == word || (word == "restrict" && text.trim_matches('_') == word);
-                if node.kind() == "type_qualifier" && is_it {
-                    edits.push(replace(node, ""));
-                }
-            }
-            Rule::InsertModifier(word) => {
-                if node.kind() == "primitive_type" && takes_modifier(node, text, word) {
-                    let at = node.start_byte();
-                    edits.push(Edit { range: at..at, text: format!("{word} ") });
-                }
-            }
-            Rule::RemoveModifier(word) => {
-                if node.kind() == word && is_modifier(node) {
-                    // `unsigned x` without it still needs a type.
-                    edits.push(replace(node, if is_alone(node) { "int" } else { "" }));
-                }
-            }
-            Rule::ReplaceModifier(from, to) => {
-                if node.kind() == from && is_modifier(node) {
-                    edits.push(replace(node, to));
-                }
-            }
-            Rule::ReplaceVariable => {
-                for other in self.names.others(node, text) {
-                    edits.push(replace(node, other));
-                }
-            }
-            Rule::ReplaceOperator(from, to) => {
-                if node.kind() == from
-                    && node.parent().is_some_and(|parent| parent.kind() == "binary_expression")
-                {
-                    edits.push(replace(node, to));
-                }
-            }
-            Rule::ReplaceUpdate(from, to) => {
-                if node.kind() == "update_expression"
-                    && let (Some(operator), Some(argument)) =
-                        (node.child_by_field_name("operator"), node.child_by_field_name("argument"))
-                    && operator.kind() == from.operator
-                    && (operator.start_byte() < argument.start_byte()) == from.is_prefix
-                {
-                    let argument = &self.text[argument.byte_range()];
-                    let text = match to.is_prefix {
-                        true => format!("{}{argument}", to.operator),
-                        false => format!("{argument}{}", to.operator),
-                    };
-                    edits.push(replace(node, &text));
-                }
-            }
-            Rule::RemoveNegation => {
-                if node.kind() == "unary_expression" && text.starts_with('!') {
-                    edits.push(replace(node, &text[1..]));
-                }
-            }
-            Rule::ChangeConstant(change) => {
-                if node.kind() == "number_literal"
-                    && let Some(changed) = changed(text, change)
-                {
-                    edits.push(replace(node, &changed));
-                }
-            }
-        }
     }
 
     /// Is it code that the program checks itself with?
@@ -265,7 +110,8 @@ impl Program {
                 let function = node.child_by_field_name("function");
                 let name = function.map_or("", |function| &self.text[function.byte_range()]);
                 let name = name.strip_prefix("__builtin_").unwrap_or(name);
-                ["abort", "exit", "_exit", "trap", "assert", "puts", "putchar"].contains(&name)
+                self.check_macros.contains(name)
+                    || ["abort", "exit", "_exit", "trap", "assert", "puts", "putchar"].contains(&name)
                     || name.contains("printf")
             }
             "return_statement" => self.names.is_in_main(node),
@@ -276,6 +122,16 @@ impl Program {
                     && parent.child_by_field_name("consequence").is_some_and(|body| self.is_check(body))
             }),
         }
+    }
+
+    fn find_check_macros(&mut self) {
+        let macros = nodes(self.tree.root_node()).filter(|node| node.kind() == "preproc_function_def");
+        let checking = macros.filter(|node| {
+            let value = node.child_by_field_name("value").map_or("", |value| &self.text[value.byte_range()]);
+            ["abort", "exit", "printf", "trap"].iter().any(|word| value.contains(word))
+        });
+        let names = checking.filter_map(|node| node.child_by_field_name("name"));
+        self.check_macros = names.map(|name| self.text[name.byte_range()].to_owned()).collect();
     }
 
     /// Is a statement nothing but a call that ends the program?
@@ -292,6 +148,33 @@ impl Program {
     }
 }
 
+fn c_parser() -> Option<Parser> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_c::LANGUAGE.into()).ok()?;
+    Some(parser)
+}
+
+/// A node and all below it, each before its children.
+fn nodes(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let mut cursor = root.walk();
+    let mut is_over = false;
+    std::iter::from_fn(move || {
+        if is_over {
+            return None;
+        }
+        let node = cursor.node();
+        if !cursor.goto_first_child() {
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    is_over = true;
+                    break;
+                }
+            }
+        }
+        Some(node)
+    })
+}
+
 /// Is it a line for the preprocessor? What stands between two of them is code.
 fn is_directive(node: Node<'_>) -> bool {
     match node.kind() {
@@ -305,59 +188,6 @@ fn is_directive(node: Node<'_>) -> bool {
             });
             kind.starts_with("preproc") || is_condition
         }
-    }
-}
-
-/// The type of a declaration of variables or of a parameter.
-fn variable_type(node: Node<'_>) -> Option<Node<'_>> {
-    if !matches!(node.kind(), "declaration" | "parameter_declaration" | "field_declaration") {
-        return None;
-    }
-    node.child_by_field_name("declarator")?;
-    node.child_by_field_name("type")
-}
-
-fn declaration_text<'a>(node: Node<'_>, text: &'a str) -> &'a str {
-    let end =
-        node.child_by_field_name("declarator").map_or(node.end_byte(), |declarator| declarator.start_byte());
-    &text[node.start_byte()..end]
-}
-
-/// Can a primitive type have this modifier, beside those it has?
-fn takes_modifier(node: Node<'_>, text: &str, word: &str) -> bool {
-    let is_modified = node.parent().is_some_and(|parent| parent.kind() == "sized_type_specifier");
-    match text {
-        "int" => !is_modified || ["signed", "unsigned"].contains(&word),
-        "char" => !is_modified && ["signed", "unsigned"].contains(&word),
-        "double" => !is_modified && word == "long",
-        _ => false,
-    }
-}
-
-fn is_modifier(node: Node<'_>) -> bool {
-    node.parent().is_some_and(|parent| parent.kind() == "sized_type_specifier")
-}
-
-/// Is a modifier all there is of a type?
-fn is_alone(node: Node<'_>) -> bool {
-    node.parent().is_some_and(|parent| parent.child_count() == 1)
-}
-
-/// A changed integer; `None` for another constant, or if it would be the same.
-fn changed(text: &str, change: Change) -> Option<String> {
-    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    let suffix = &text[digits.len()..];
-    let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16).ok()?,
-        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(digits, 8).ok()?,
-        None => digits.parse().ok()?,
-    };
-    match change {
-        Change::Increment => Some(format!("{}{suffix}", value.checked_add(1)?)),
-        Change::Decrement if value == 0 => Some(format!("(-1{suffix})")),
-        Change::Decrement => Some(format!("{}{suffix}", value - 1)),
-        Change::Zero => (value != 0).then(|| format!("0{suffix}")),
-        Change::Negate => (value != 0).then(|| format!("(-{text})")),
     }
 }
 

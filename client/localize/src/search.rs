@@ -1,10 +1,15 @@
-//! Which rule mutates the failing program next: DiWi's way, by Metropolis and Hastings, or at random.
+//! Which rule mutates the failing program next: DiWi's way, by Metropolis and Hastings, or at random. RecBi's way, over
+//! operators, is in the files below.
+
+pub mod actor_critic;
+pub mod guide;
 
 use crate::mutate::Rule;
 use fastrand::Rng;
 
-/// The success probability of DiWi's geometric distribution.
+/// The success probability of DiWi's geometric distribution, over as many rules.
 const PROBABILITY: f64 = 0.023;
+const RULES: f64 = 132.0;
 
 /// How rules are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,26 +20,28 @@ pub enum Choice {
     Random,
 }
 
-/// The rules with what they have brought so far.
+/// The rules, or operators, with what they have brought so far.
 #[derive(Debug)]
-pub struct Rules {
+pub struct Rules<T = Rule> {
     choice: Choice,
-    rules: Vec<Tried>,
+    rules: Vec<Tried<T>>,
     /// The rules from the best to the worst.
     order: Vec<usize>,
     current: usize,
+    /// How likely a rule is by the one before it in the order: with fewer rules less, so that the worst is as unlikely.
+    decay: f64,
 }
 
 #[derive(Debug)]
-struct Tried {
-    rule: Rule,
+struct Tried<T> {
+    rule: T,
     selected: u32,
     accepted: u32,
     /// How far the last accepted witness was from those before it, on average.
     distance: f64,
 }
 
-impl Tried {
+impl<T> Tried<T> {
     /// DiWi's priority: how diverse, times how often it succeeds.
     fn score(&self) -> f64 {
         if self.selected == 0 {
@@ -45,18 +52,19 @@ impl Tried {
     }
 }
 
-impl Rules {
+impl<T: Copy + PartialEq> Rules<T> {
     /// All rules, none tried.
     #[must_use]
-    pub fn new(rules: Vec<Rule>, choice: Choice, random: &mut Rng) -> Self {
+    pub fn new(rules: Vec<T>, choice: Choice, random: &mut Rng) -> Self {
         let current = random.usize(..rules.len());
         let order = (0..rules.len()).collect();
+        let decay = (1.0 - PROBABILITY).powf(RULES / rules.len() as f64);
         let tried = |rule| Tried { rule, selected: 0, accepted: 0, distance: 0.0 };
-        Self { choice, rules: rules.into_iter().map(tried).collect(), order, current }
+        Self { choice, rules: rules.into_iter().map(tried).collect(), order, current, decay }
     }
 
     /// The next rule.
-    pub fn next(&mut self, random: &mut Rng) -> Rule {
+    pub fn next(&mut self, random: &mut Rng) -> T {
         let position =
             |order: &[usize], rule| order.iter().position(|&other| other == rule).unwrap_or(0) as i32;
         let from = position(&self.order, self.current);
@@ -65,7 +73,7 @@ impl Rules {
             let step = position(&self.order, candidate) - from;
             let accepts = match self.choice {
                 Choice::Random => true,
-                Choice::MetropolisHastings => random.f64() < (1.0 - PROBABILITY).powi(step),
+                Choice::MetropolisHastings => random.f64() < self.decay.powi(step),
             };
             if accepts {
                 self.current = candidate;
@@ -75,7 +83,7 @@ impl Rules {
     }
 
     /// Takes note of what a rule brought: of an accepted witness its mean distance from those before.
-    pub fn learn(&mut self, rule: Rule, accepted: Option<f64>) {
+    pub fn learn(&mut self, rule: T, accepted: Option<f64>) {
         if let Some(tried) = self.rules.iter_mut().find(|tried| tried.rule == rule) {
             tried.selected += 1;
             if let Some(distance) = accepted {

@@ -1,5 +1,8 @@
 //! The variables of a program: where each can be used, and of what type it is.
 
+use super::nodes;
+use super::rules::declaration_text;
+use std::collections::HashMap;
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
@@ -7,24 +10,43 @@ use tree_sitter::{Node, Tree};
 #[derive(Debug)]
 pub struct Names {
     variables: Vec<Variable>,
+    /// Types that the program names.
+    types: HashMap<String, Kind>,
     main: Option<Range<usize>>,
 }
 
+/// A variable.
 #[derive(Debug)]
-struct Variable {
-    name: String,
+pub struct Variable {
+    /// Its name.
+    pub name: String,
     /// Its type as text: the specifiers and what the declarator adds, without qualifiers.
     form: String,
+    /// What it is, if its type is understood.
+    pub kind: Option<Kind>,
+    /// Can it not be assigned to?
+    pub is_fixed: bool,
     /// From its declaration to the end of its block.
-    scope: Range<usize>,
+    pub scope: Range<usize>,
+}
+
+/// Variables of one kind are compatible: one may stand for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Of any size, signed or not.
+    Integer,
+    /// Of any size.
+    Floating,
+    /// To anything; also an array.
+    Pointer,
 }
 
 impl Names {
     /// Finds them.
     pub fn new(tree: &Tree, text: &str) -> Self {
-        let mut names = Self { variables: Vec::new(), main: None };
-        let mut nodes = vec![tree.root_node()];
-        while let Some(node) = nodes.pop() {
+        let mut names = Self { variables: Vec::new(), types: HashMap::new(), main: None };
+        names.name_types(tree.root_node(), text);
+        for node in nodes(tree.root_node()) {
             match node.kind() {
                 "declaration" | "parameter_declaration" => names.declare(node, text),
                 "function_definition" => {
@@ -36,8 +58,6 @@ impl Names {
                 }
                 _ => {}
             }
-            let mut cursor = node.walk();
-            nodes.extend(node.children(&mut cursor));
         }
         names
     }
@@ -63,11 +83,58 @@ impl Names {
         })
     }
 
+    /// The variables that can be used at a place.
+    pub fn seen(&self, at: usize) -> impl Iterator<Item = &Variable> {
+        let inside = self.variables.iter().filter(move |variable| variable.scope.contains(&at));
+        inside.filter(move |variable| {
+            self.find(&variable.name, at).is_some_and(|found| std::ptr::eq(found, *variable))
+        })
+    }
+
     /// The variable that a name means at a place: the one with the smallest scope.
-    fn find(&self, name: &str, at: usize) -> Option<&Variable> {
+    pub fn find(&self, name: &str, at: usize) -> Option<&Variable> {
         let seen =
             self.variables.iter().filter(|variable| variable.name == name && variable.scope.contains(&at));
         seen.min_by_key(|variable| variable.scope.len())
+    }
+
+    /// Takes note of the names of types.
+    fn name_types(&mut self, root: Node<'_>, text: &str) {
+        let mut cursor = root.walk();
+        for node in root.named_children(&mut cursor).filter(|node| node.kind() == "type_definition") {
+            if let (Some(specifier), Some(declarator)) =
+                (node.child_by_field_name("type"), node.child_by_field_name("declarator"))
+                && let Some(kind) = self.kind(node, specifier, declarator, text)
+                && declarator.kind() == "type_identifier"
+            {
+                self.types.insert(text[declarator.byte_range()].to_owned(), kind);
+            }
+        }
+    }
+
+    /// What a declaration makes of a name.
+    fn kind(&self, node: Node<'_>, specifier: Node<'_>, declarator: Node<'_>, text: &str) -> Option<Kind> {
+        let whole = &text[node.byte_range()];
+        if whole.contains("vector_size") || whole.contains("omplex") {
+            return None;
+        }
+        let specifier_text = &text[specifier.byte_range()];
+        match declarator.kind() {
+            "pointer_declarator" | "array_declarator" => Some(Kind::Pointer),
+            "identifier" | "type_identifier" => match specifier.kind() {
+                "primitive_type" | "sized_type_specifier" => kind_of_type(specifier_text),
+                "enum_specifier" => Some(Kind::Integer),
+                "type_identifier" => match self.types.get(specifier_text) {
+                    Some(&kind) => Some(kind),
+                    // What the compiler defines: `__UINT32_TYPE__`, `__int128`.
+                    None => (specifier_text.starts_with("__")
+                        && specifier_text.to_lowercase().contains("int"))
+                    .then_some(Kind::Integer),
+                },
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn declare(&mut self, node: Node<'_>, text: &str) {
@@ -86,9 +153,30 @@ impl Names {
                 let around = text[plain.byte_range()].replacen(&name, "", 1);
                 let form = format!("{} {around}", &text[specifier.byte_range()]);
                 let form = form.split_whitespace().collect::<Vec<_>>().join(" ");
-                self.variables.push(Variable { name, form, scope: declarator.end_byte()..end });
+                let kind = self.kind(node, specifier, plain, text);
+                let is_fixed = plain.kind() == "array_declarator"
+                    || declaration_text(node, text).contains("const")
+                    || text[plain.byte_range()].contains("const");
+                self.variables.push(Variable {
+                    name,
+                    form,
+                    kind,
+                    is_fixed,
+                    scope: declarator.end_byte()..end,
+                });
             }
         }
+    }
+}
+
+/// What a type of the language is; `None` if it has no values.
+pub fn kind_of_type(text: &str) -> Option<Kind> {
+    if text.contains("void") {
+        None
+    } else if text.contains("double") || text.contains("float") {
+        Some(Kind::Floating)
+    } else {
+        Some(Kind::Integer)
     }
 }
 
@@ -119,7 +207,7 @@ fn contains_function(declarator: Node<'_>) -> bool {
 }
 
 /// The name that a declarator declares.
-fn name_in(declarator: Node<'_>, text: &str) -> Option<String> {
+pub fn name_in(declarator: Node<'_>, text: &str) -> Option<String> {
     let mut node = declarator;
     loop {
         if node.kind() == "identifier" {

@@ -1,5 +1,6 @@
-//! Tests of the rules.
+//! Tests of the rules and of the operators that apply them.
 
+use super::rules::UNARIES;
 use super::*;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -13,12 +14,7 @@ return 0;\n}\n";
 
 fn texts(rule: Rule) -> Vec<String> {
     let program = Program::new(TEXT.as_bytes()).expect("it is text");
-    let apply = |edit: &Edit| {
-        let mut text = TEXT.to_owned();
-        text.replace_range(edit.range.clone(), &edit.text);
-        text
-    };
-    program.edits(rule).iter().map(apply).collect()
+    program.edits(&[rule]).iter().map(|edit| program.edited(std::slice::from_ref(edit))).collect()
 }
 
 fn all_contain(rule: Rule, expected: &[&str]) {
@@ -40,15 +36,14 @@ fn there_are_as_many_rules_as_the_paper_counts() {
 fn each_kind_changes_what_it_should_and_nothing_else() {
     all_contain(Rule::RemoveQualifier("volatile"), &["\n int c;"]);
     all_contain(Rule::InsertQualifier("restrict"), &["const int * __restrict p"]);
-    all_contain(Rule::RemoveModifier("unsigned"), &["static  int a"]);
-    all_contain(Rule::ReplaceModifier("unsigned", "short"), &["static short int a"]);
-    all_contain(Rule::ReplaceOperator("<", "=="), &["i == n && !c"]);
-    all_contain(Rule::ReplaceOperator("&&", "||"), &["i < n || !c"]);
-    // The operator of an assignment is none of these, nor is the star of a pointer.
-    all_contain(Rule::ReplaceOperator("*", "/"), &["p[i] / 7"]);
-    let [up, down] = [UPDATES[1], UPDATES[2]];
-    all_contain(Rule::ReplaceUpdate(up, down), &["; --i)"]);
-    all_contain(Rule::RemoveNegation, &["&& c; i++"]);
+    all_contain(Rule::RemoveModifier("unsigned"), &["static int a"]);
+    all_contain(Rule::ReplaceBinary("<", "=="), &["i == n && !c"]);
+    all_contain(Rule::ReplaceBinary("&&", "||"), &["i < n || !c"]);
+    all_contain(Rule::ReplaceBinary("^=", "|="), &["sum |= b & n"]);
+    // The star of a pointer is none of these.
+    all_contain(Rule::ReplaceBinary("*", "/"), &["p[i] / 7"]);
+    let [up, down] = [UNARIES[1], UNARIES[2]];
+    all_contain(Rule::ReplaceUnary(up, down), &[";  --i)"]);
     // 3, 0, 0, 7, 2, 2, 5, 0x10, 2, 9; not what main returns or checks.
     assert_eq!(texts(Rule::ChangeConstant(Change::Increment)).len(), 10);
     assert!(texts(Rule::ChangeConstant(Change::Negate)).iter().any(|text| text.contains("(-0x10)")));
@@ -61,7 +56,65 @@ fn each_kind_changes_what_it_should_and_nothing_else() {
     }
     let guarded = "#if __INT_MAX__ > 9\n#include <stdio.h>\nint x = 3;\n#else\nint x = 4;\n#endif\n";
     let program = Program::new(guarded.as_bytes()).expect("it is text");
-    assert_eq!(program.edits(Rule::ChangeConstant(Change::Zero)).len(), 2, "not the condition's");
+    assert_eq!(program.edits(&[Rule::ChangeConstant(Change::Zero)]).len(), 2, "not the condition's");
+}
+
+#[test]
+fn modifiers_replace_what_excludes_them() {
+    let check = |text: &str, rule: Rule, expected: &[&str]| {
+        let program = Program::new(text.as_bytes()).expect("it is text");
+        let edits = program.edits(&[rule]);
+        let texts: Vec<String> =
+            edits.iter().map(|edit| program.edited(std::slice::from_ref(edit))).collect();
+        assert_eq!(texts, expected, "{rule}");
+    };
+    check("signed char c;", Rule::InsertModifier("unsigned"), &["unsigned char c;"]);
+    check("signed char c;", Rule::InsertModifier("long"), &[]);
+    check("long long int x;", Rule::InsertModifier("short"), &["short int x;"]);
+    check("double x;", Rule::InsertModifier("long"), &["long double x;"]);
+    check("double x;", Rule::InsertModifier("signed"), &[]);
+    check("unsigned x;", Rule::InsertModifier("long"), &["long unsigned x;"]);
+    check("unsigned x;", Rule::RemoveModifier("unsigned"), &["int x;"]);
+    check("float f; void g ();", Rule::InsertModifier("long"), &[]);
+}
+
+#[test]
+fn unary_operators_are_replaced_and_removed() {
+    let text = "int f (int a, int *p)\n{ for (; a; a--) p[0]++; return~a - !a + -(a + 1) + ~(a * 2); }\n";
+    let program = Program::new(text.as_bytes()).expect("it is text");
+    let edits = program.edits(&Operator::Unary.rules());
+    let made: BTreeSet<String> =
+        edits.iter().map(|edit| program.edited(std::slice::from_ref(edit))).collect();
+    let has = |part: &str| made.iter().any(|text| text.contains(part));
+    for part in
+        ["p[0];", "~p[0];", "--p[0];", "return a -", "return ++a -", "-  a +", "+  (a + 1)", "+  (a * 2)"]
+    {
+        assert!(has(part), "{part} in {made:#?}");
+    }
+    assert!(has("a;  ++a)") && !has("a;  a)") && !has("a;  ~a)"), "the loop still counts");
+    assert!(!has("++(a * 2)"), "that cannot be assigned to");
+    // Of `p[0]++` five, of the step three, of `~a` five, and one each of the others.
+    assert_eq!(made.len(), 5 + 3 + 5 + 3);
+}
+
+#[test]
+fn an_operator_makes_any_change_of_its_rules() {
+    let program = Program::new(TEXT.as_bytes()).expect("it is text");
+    let pool = Pool::default();
+    for operator in &Operator::ALL[4..] {
+        let possible: BTreeSet<String> = operator.rules().into_iter().flat_map(texts).collect();
+        let mut random = Rng::with_seed(3);
+        let made: BTreeSet<String> =
+            (0..2000).filter_map(|_| program.apply(*operator, &pool, &mut random)).collect();
+        assert_eq!(made, possible, "{operator}");
+    }
+    for operator in &Operator::ALL[..3] {
+        assert_eq!(
+            program.apply(*operator, &pool, &mut Rng::with_seed(3)),
+            None,
+            "an empty pool has nothing"
+        );
+    }
 }
 
 #[test]
@@ -78,14 +131,16 @@ fn variables_are_replaced_by_visible_ones_of_their_type() {
 #[test]
 fn most_mutants_compile() {
     let mutants: Vec<String> = rules().into_iter().flat_map(texts).collect();
-    let compiles = |text: &String| {
-        let mut compiler = Command::new("gcc");
-        compiler.args(["-x", "c", "-w", "-fsyntax-only", "-"]).stdin(Stdio::piped()).stderr(Stdio::null());
-        let mut child = compiler.spawn().expect("gcc starts");
-        child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
-        child.wait().expect("it ends").success()
-    };
     let compiling = mutants.iter().filter(|text| compiles(text)).count();
     assert!(mutants.len() > 100, "{} mutants", mutants.len());
     assert!(compiling * 10 >= mutants.len() * 9, "{compiling} of {} compile", mutants.len());
+}
+
+/// Does GCC accept a program?
+pub(super) fn compiles(text: &str) -> bool {
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-x", "c", "-w", "-fsyntax-only", "-"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut child = compiler.spawn().expect("gcc starts");
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+    child.wait().expect("it ends").success()
 }
