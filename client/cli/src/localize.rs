@@ -1,14 +1,19 @@
 //! `hearth localize`: the guilty file and function of a compiler, from a program that fails.
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hearth_client::address::Place;
-use hearth_client::protocol::Suspect;
+use hearth_client::protocol::{Aggregation, Formula, Suspect};
+use hearth_localize::bugs;
 use hearth_localize::html::{self, About};
-use hearth_localize::localize::{Localization, Progress, Request, Technique, localize as find};
+use hearth_localize::localize::{Localization, Progress, Request, localize as find};
 use hearth_localize::oracle::{Kind, Verdict, shown};
 use hearth_localize::parallel::Connections;
+use hearth_localize::technique::Technique;
+use hearth_subject::{Recipe, Store, source};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
@@ -39,17 +44,13 @@ pub struct LocalizeArgs {
     #[arg(long, allow_hyphen_values = true, value_name = "OPTIONS")]
     pass: Option<String>,
     /// How it is localized
-    #[arg(long, value_enum, default_value_t = TechniqueName::Options)]
-    technique: TechniqueName,
-    /// Where random choices begin
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[arg(long, value_parser = technique_parser(), default_value = Technique::ALL[0].name())]
+    technique: Technique,
     /// How many mutants are judged at the most
     #[arg(long, default_value_t = 100_000)]
     count: usize,
-    /// How long it may take, in seconds
-    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
-    budget: u64,
+    #[command(flatten)]
+    search: SearchArgs,
     /// How many suspects `--json` has of each kind; 0 for all
     #[arg(long, default_value_t = 20, value_name = "COUNT")]
     limit: u32,
@@ -61,25 +62,63 @@ pub struct LocalizeArgs {
     html: Option<PathBuf>,
 }
 
-/// The techniques by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TechniqueName {
-    /// Each option of optimization turned the other way; what passes votes
-    Options,
-    /// DiWi: mutants of the program, rules that bring diverse witnesses preferred
-    Diwi,
-    /// DiWi with rules chosen at random
-    Random,
+/// What `hearth localize` and `hearth replay` have in common.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// Where random choices begin
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How long a bug may take, in seconds
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    pub budget: u64,
+    /// End when the first five files have been the same for so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub settled: Option<u64>,
+    /// How lines are scored, instead of the technique's own way: votes, ochiai, tarantula, jaccard, dstar, op2, barinel
+    #[arg(long, value_parser = by_name::<Formula>)]
+    pub formula: Option<Formula>,
+    /// How the scores of lines make those of files and functions: mean, rank_weighted, sum
+    #[arg(long, value_parser = by_name::<Aggregation>)]
+    pub aggregation: Option<Aggregation>,
+    /// C programs whose parts are inserted into mutants; the compiler's own test programs if they can be had
+    #[arg(long, value_name = "DIRECTORY")]
+    pub ingredients: Option<PathBuf>,
 }
 
-impl From<TechniqueName> for Technique {
-    fn from(name: TechniqueName) -> Self {
-        match name {
-            TechniqueName::Options => Self::Options,
-            TechniqueName::Diwi => Self::Diwi,
-            TechniqueName::Random => Self::Random,
+impl SearchArgs {
+    /// The directory of ingredients, which is unpacked if it is not there.
+    pub fn ingredients(&self, subject: &str) -> Option<PathBuf> {
+        if self.ingredients.is_some() {
+            return self.ingredients.clone();
+        }
+        let recipe =
+            [Recipe::Gcc11, Recipe::Gcc12].into_iter().find(|recipe| subject.starts_with(recipe.name()))?;
+        let parts = match recipe {
+            Recipe::Gcc12 => bugs::parts(),
+            _ => bugs::PROGRAMS.to_vec(),
+        };
+        match Store::open().and_then(|store| source::unpack(&store, recipe, &parts)) {
+            Ok(directory) => Some(directory.join(INGREDIENTS)),
+            Err(error) => {
+                eprintln!("hearth: mutants go without parts of {subject}'s test programs: {error}");
+                None
+            }
         }
     }
+}
+
+/// The directory of GCC's test programs from which ingredients are taken.
+const INGREDIENTS: &str = "gcc/testsuite/gcc.c-torture/execute";
+
+/// Reads the name of a technique.
+pub fn technique_parser() -> impl TypedValueParser<Value = Technique> {
+    let names = Technique::ALL.map(|technique| PossibleValue::new(technique.name()).help(technique.about()));
+    PossibleValuesParser::new(names).map(|name| Technique::by_name(&name).unwrap_or(Technique::ALL[0]))
+}
+
+/// Reads a value that has the name it has in the protocol.
+fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
+    serde_json::from_value(Value::String(name.replace('-', "_"))).map_err(|error| error.to_string())
 }
 
 /// Localizes.
@@ -90,16 +129,24 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launcher = std::env::current_exe()?;
+    let ingredients = match args.technique {
+        Technique::Fused | Technique::Recbi(_) => args.search.ingredients(&args.subject),
+        Technique::Options | Technique::Diwi(_) => None,
+    };
     let request = Request {
         subject: &args.subject,
         program: &args.program,
         text: &text,
         fail: words(&args.fail),
         pass: args.pass.as_deref().map(words),
-        technique: args.technique.into(),
-        seed: args.seed,
+        technique: args.technique,
+        seed: args.search.seed,
         count: args.count,
-        budget: Duration::from_secs(args.budget),
+        budget: Duration::from_secs(args.search.budget),
+        settled: args.search.settled.map(Duration::from_secs),
+        formula: args.search.formula,
+        aggregation: args.search.aggregation,
+        ingredients: ingredients.as_deref(),
         limit: args.limit,
         launcher: &launcher,
     };
@@ -107,13 +154,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
     let bar = ProgressBar::new_spinner().with_style(style).with_message("seeing how the program fails");
     bar.enable_steady_tick(Duration::from_millis(200));
-    let found = find(&mut connections, &request, |progress: Progress| {
-        let all = progress.all.map_or(String::new(), |all| format!(" of {all}"));
-        bar.set_message(format!(
-            "{}{all} judged: {} pass, {} fail",
-            progress.judged, progress.passing, progress.failing
-        ));
-    });
+    let found = find(&mut connections, &request, |progress| bar.set_message(line_of(progress)));
     bar.finish_and_clear();
     let found = found?;
     // What is printed is not lost if the page cannot be written.
@@ -130,6 +171,15 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     }
     page.transpose()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How far it is, in a line.
+pub fn line_of(progress: &Progress) -> String {
+    let all = progress.all.map_or(String::new(), |all| format!(" of {all}"));
+    let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let first: Vec<String> = progress.first.iter().map(name).collect();
+    let first = if first.is_empty() { String::new() } else { format!("; first {}", first.join(", ")) };
+    format!("{}{all} judged: {} pass, {} fail{first}", progress.judged, progress.passing, progress.failing)
 }
 
 /// Sees that a file can be written, and leaves all as it was: the time is spent only then.
@@ -162,7 +212,6 @@ fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
 }
 
 fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> String {
-    let technique = args.technique.to_possible_value();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let about = About {
         subject: request.subject,
@@ -170,7 +219,7 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         text: &String::from_utf8_lossy(request.text),
         fail: shown(&request.fail),
         pass: request.pass.as_deref().map(shown),
-        technique: technique.as_ref().map_or("", |technique| technique.get_name()),
+        technique: args.technique.name(),
         seed: request.seed,
         budget: request.budget,
         made: format!(
@@ -239,7 +288,7 @@ fn print(output: &mut impl Write, found: &Localization, args: &LocalizeArgs) -> 
         writeln!(output, "nothing that was tried makes it pass, so nothing can be compared")?;
         return Ok(());
     }
-    if args.technique == TechniqueName::Options {
+    if !args.technique.mutates() {
         writeln!(output, "it passes with: {}", passing.join(", "))?;
     }
     writeln!(output, "\nfiles")?;

@@ -1,14 +1,16 @@
 //! `hearth replay`: localizes all bugs of a manifest, and prints how well.
 
-use crate::localize::TechniqueName;
+use crate::localize::{SearchArgs, line_of, technique_parser};
 use anyhow::{Context, ensure};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hearth_client::address::Place;
 use hearth_localize::bugs::{self, Bug, BugKind, Manifest};
-use hearth_localize::localize::{Request, localize};
+use hearth_localize::localize::{Progress, Request, localize};
 use hearth_localize::oracle::Refusal;
 use hearth_localize::parallel::Connections;
-use hearth_localize::replay::{Replayed, Setting, Summary, first_programs};
+use hearth_localize::plot::{Axis, BarChart, LineChart, Paper, Series};
+use hearth_localize::replay::{Replayed, Setting, Summary, first_programs, medians, over_time, overlap};
+use hearth_localize::technique::Technique;
 use hearth_subject::{Recipe, Store, source};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs::{self, OpenOptions};
@@ -22,18 +24,20 @@ use std::time::Duration;
 pub struct ReplayArgs {
     /// The manifest that `hearth bench bugs` wrote
     manifest: PathBuf,
-    /// How they are localized
-    #[arg(long, value_enum, default_value_t = TechniqueName::Options)]
-    technique: TechniqueName,
-    /// Where random choices begin
+    /// How they are localized, in turn
+    #[arg(long, value_parser = technique_parser(), value_delimiter = ',', default_value = Technique::ALL[0].name())]
+    techniques: Vec<Technique>,
+    /// How often each, with the seeds that follow; a median stands in the table
     #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// How long each bug may take, in seconds
-    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
-    budget: u64,
+    repeat: u64,
+    #[command(flatten)]
+    search: SearchArgs,
     /// Where to remember what is done, a line for each bug; what is there already is not done again
     #[arg(long, default_value = "replay.jsonl", value_name = "FILE")]
     state: PathBuf,
+    /// Where to draw how many bugs are found, as SVG files
+    #[arg(long, value_name = "DIRECTORY")]
+    plots: Option<PathBuf>,
 }
 
 /// Replays.
@@ -50,78 +54,115 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         bugs::FORMAT
     );
     let programs = source::unpack(&Store::open()?, Recipe::Gcc12, &bugs::parts())?;
+    let ingredients = args.search.ingredients(&manifest.subject);
     let mut connections = Connections::open(&Place::of_user())?;
-    let technique =
-        args.technique.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned());
-    let setting = Setting { technique, seed: args.seed, budget_s: args.budget };
-    let mut done = read_state(&args.state, &setting)?;
+    let mut done = read_state(&args.state)?;
     let wanted = first_programs(&manifest.bugs);
+    let tasks: Vec<(Technique, u64, &Bug)> = args
+        .techniques
+        .iter()
+        .flat_map(|&technique| (0..args.repeat.max(1)).map(move |number| (technique, number)))
+        .flat_map(|(technique, number)| {
+            wanted.iter().map(move |&bug| (technique, args.search.seed + number, bug))
+        })
+        .collect();
     let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
     let bar = ProgressBar::new_spinner().with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
-    for (number, bug) in wanted.iter().enumerate() {
-        if done.iter().any(|done| done.is_of(bug)) {
+    let mut last = None;
+    for (number, &(technique, seed, bug)) in tasks.iter().enumerate() {
+        let setting = Setting { technique: technique.name().to_owned(), seed, budget_s: args.search.budget };
+        if done.iter().any(|done| done.setting == setting && done.is_of(bug)) {
             continue;
         }
-        let what = format!("bug {} of {}: {}", number + 1, wanted.len(), bug.program);
-        let replayed = one(&mut connections, &manifest.subject, bug, &programs, args, &setting, &|judged| {
-            bar.set_message(format!("{what}, {judged} judged"));
+        if last.replace((technique, seed)) != Some((technique, seed)) {
+            bar.suspend(|| println!("\n{}, seed {seed}", technique.name()));
+        }
+        let what = format!("{} of {}: {}", number + 1, tasks.len(), bug.program);
+        let place =
+            Replay { manifest: &manifest, programs: &programs, ingredients: ingredients.as_deref(), args };
+        let replayed = place.one(&mut connections, bug, technique, &setting, &|progress| {
+            bar.set_message(format!("{what}, {}", line_of(progress)));
         })?;
         bar.suspend(|| print_bug(&replayed));
         append(&args.state, &replayed)?;
         done.push(replayed);
     }
     bar.finish_and_clear();
+    done.retain(|done| {
+        tasks.iter().any(|&(technique, seed, bug)| {
+            let Setting { technique: name, seed: own, budget_s } = &done.setting;
+            (name.as_str(), *own, *budget_s) == (technique.name(), seed, args.search.budget)
+                && done.is_of(bug)
+        })
+    });
     for kind in [BugKind::WrongCode, BugKind::Crash] {
-        let of_kind: Vec<&Replayed> = done
-            .iter()
-            .filter(|done| done.kind == kind && wanted.iter().any(|bug| done.is_of(bug)))
-            .collect();
-        print_summary(kind, &of_kind);
+        let rows: Vec<Row<'_>> =
+            args.techniques.iter().map(|&technique| Row::new(technique, kind, &done)).collect();
+        if rows.iter().all(|row| row.bugs.is_empty()) {
+            continue;
+        }
+        print_table(kind, &rows, args.repeat);
+        if let Some(directory) = &args.plots {
+            draw(directory, kind, &rows)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(
-    connections: &mut Connections,
-    subject: &str,
-    bug: &Bug,
-    programs: &Path,
-    args: &ReplayArgs,
-    setting: &Setting,
-    tell: &(dyn Fn(usize) + Sync),
-) -> anyhow::Result<Replayed> {
-    let program = programs.join(&bug.program);
-    let text = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
-    let launcher = std::env::current_exe()?;
-    let request = Request {
-        subject,
-        program: &program,
-        text: &text,
-        fail: bug.fail.clone(),
-        pass: bug.pass.clone(),
-        technique: args.technique.into(),
-        seed: args.seed,
-        count: usize::MAX,
-        budget: Duration::from_secs(args.budget),
-        limit: 0,
-        launcher: &launcher,
-    };
-    match localize(connections, &request, |progress| tell(progress.judged)) {
-        Ok(found) => Ok(Replayed::new(bug, setting, &found)),
-        Err(Refusal::Daemon(error)) => Err(error),
-        Err(refusal) => Ok(Replayed::refused(bug, setting, Some(refusal.to_string()))),
+/// What all bugs of a replay have in common.
+struct Replay<'a> {
+    manifest: &'a Manifest,
+    programs: &'a Path,
+    ingredients: Option<&'a Path>,
+    args: &'a ReplayArgs,
+}
+
+impl Replay<'_> {
+    fn one(
+        &self,
+        connections: &mut Connections,
+        bug: &Bug,
+        technique: Technique,
+        setting: &Setting,
+        tell: &(dyn Fn(&Progress) + Sync),
+    ) -> anyhow::Result<Replayed> {
+        let program = self.programs.join(&bug.program);
+        let text = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
+        let launcher = std::env::current_exe()?;
+        let search = &self.args.search;
+        let request = Request {
+            subject: &self.manifest.subject,
+            program: &program,
+            text: &text,
+            fail: bug.fail.clone(),
+            pass: bug.pass.clone(),
+            technique,
+            seed: setting.seed,
+            count: usize::MAX,
+            budget: Duration::from_secs(search.budget),
+            settled: search.settled.map(Duration::from_secs),
+            formula: search.formula,
+            aggregation: search.aggregation,
+            ingredients: self.ingredients,
+            limit: 0,
+            launcher: &launcher,
+        };
+        match localize(connections, &request, tell) {
+            Ok(found) => Ok(Replayed::new(bug, setting, &found)),
+            Err(Refusal::Daemon(error)) => Err(error),
+            Err(refusal) => Ok(Replayed::refused(bug, setting, Some(refusal.to_string()))),
+        }
     }
 }
 
-/// What was done before in the same way. A line that was cut off is done again.
-fn read_state(path: &Path, setting: &Setting) -> anyhow::Result<Vec<Replayed>> {
+/// What was done before. A line that was cut off is done again.
+fn read_state(path: &Path) -> anyhow::Result<Vec<Replayed>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         text => text.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Replayed>(line).ok());
-    Ok(lines.filter(|done| done.setting == *setting).collect())
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 fn append(path: &Path, replayed: &Replayed) -> anyhow::Result<()> {
@@ -142,29 +183,99 @@ fn print_bug(bug: &Replayed) {
     println!("{name:<18} file {:>4}  function {:>5}  {what}", first(&bug.files), first(&bug.functions));
 }
 
-fn print_summary(kind: BugKind, bugs: &[&Replayed]) {
-    let name = match kind {
+/// What came of a technique: of each bug the median of the repeats.
+struct Row<'a> {
+    technique: Technique,
+    bugs: Vec<&'a Replayed>,
+    overlap: Option<f64>,
+}
+
+impl<'a> Row<'a> {
+    fn new(technique: Technique, kind: BugKind, done: &'a [Replayed]) -> Self {
+        let own = |done: &&Replayed| done.kind == kind && done.setting.technique == technique.name();
+        let all: Vec<&Replayed> = done.iter().filter(own).collect();
+        Self { technique, bugs: medians(&all), overlap: overlap(&all) }
+    }
+
+    fn files(&self) -> Summary {
+        Summary::new(self.bugs.iter().map(|bug| &bug.files[..]))
+    }
+
+    fn functions(&self) -> Summary {
+        Summary::new(self.bugs.iter().map(|bug| &bug.functions[..]))
+    }
+}
+
+fn name_of(kind: BugKind) -> &'static str {
+    match kind {
         BugKind::WrongCode => "wrong code",
         BugKind::Crash => "crashes",
-    };
-    if bugs.is_empty() {
-        return;
     }
-    let seconds = bugs.iter().map(|bug| bug.total_s).sum::<f64>() / bugs.len() as f64;
-    println!("\n{name}: {} bugs, {seconds:.1} s each on average", bugs.len());
-    let levels = [
-        ("files", Summary::new(bugs.iter().map(|bug| &bug.files[..]))),
-        ("functions", Summary::new(bugs.iter().map(|bug| &bug.functions[..]))),
-    ];
+}
+
+fn print_table(kind: BugKind, rows: &[Row<'_>], repeat: u64) {
+    let bugs = rows.iter().map(|row| row.bugs.len()).max().unwrap_or(0);
+    let median = if repeat > 1 { format!(", medians of {repeat} repeats") } else { String::new() };
+    println!("\n{}: {bugs} bugs{median}", name_of(kind));
     println!(
-        "{:<10} {:>5} {:>5} {:>6} {:>6} {:>8} {:>8}",
-        "", "Top-1", "Top-5", "Top-10", "Top-20", "MFR", "MAR"
+        "{:<13} {:<10} {:>5} {:>5} {:>6} {:>6} {:>8} {:>8} {:>10}",
+        "", "", "Top-1", "Top-5", "Top-10", "Top-20", "MFR", "MAR", "s per bug"
     );
-    for (level, summary) in levels {
-        let [one, five, ten, twenty] = summary.top;
-        println!(
-            "{level:<10} {one:>5} {five:>5} {ten:>6} {twenty:>6} {:>8.1} {:>8.1}",
-            summary.mean_first_rank, summary.mean_average_rank
-        );
+    for row in rows {
+        let seconds = row.bugs.iter().map(|bug| bug.total_s).sum::<f64>() / row.bugs.len().max(1) as f64;
+        for (level, summary) in [("files", row.files()), ("functions", row.functions())] {
+            let [one, five, ten, twenty] = summary.top;
+            println!(
+                "{:<13} {level:<10} {one:>5} {five:>5} {ten:>6} {twenty:>6} {:>8.1} {:>8.1} {seconds:>10.1}",
+                row.technique.name(),
+                summary.mean_first_rank,
+                summary.mean_average_rank
+            );
+        }
     }
+    for row in rows {
+        if let Some(overlap) = row.overlap {
+            println!(
+                "{}: the first five files of two seeds have {:.0} % in common, on average",
+                row.technique.name(),
+                100.0 * overlap
+            );
+        }
+    }
+}
+
+/// Draws how many bugs are found: by rank, and over the time.
+fn draw(directory: &Path, kind: BugKind, rows: &[Row<'_>]) -> anyhow::Result<()> {
+    fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    let of = name_of(kind);
+    let top = |summary: Summary| summary.top.map(|count| count as f64).to_vec();
+    let bars = |title: &str, summary: &dyn Fn(&Row<'_>) -> Summary| BarChart {
+        title: title.to_owned(),
+        x_title: "among the first".to_owned(),
+        y_title: "bugs".to_owned(),
+        groups: ["1", "5", "10", "20"].map(str::to_owned).to_vec(),
+        series: rows.iter().map(|row| (row.technique.name().to_owned(), top(summary(row)))).collect(),
+    };
+    let axis =
+        |title: &str| Axis { title: title.to_owned(), from: 0.0, is_log: false, is_inverted: false };
+    let course = LineChart {
+        title: format!("{of}: bugs with a true file among the first five"),
+        x: axis("seconds"),
+        y: axis("bugs"),
+        series: rows
+            .iter()
+            .map(|row| Series { name: row.technique.name().to_owned(), points: over_time(&row.bugs, 5) })
+            .collect(),
+    };
+    let file = of.replace(' ', "-");
+    for (name, drawing) in [
+        ("files", bars(&format!("{of}: a true file"), &|row| row.files()).svg(Paper::White)),
+        ("functions", bars(&format!("{of}: a true function"), &|row| row.functions()).svg(Paper::White)),
+        ("course", course.svg(Paper::White)),
+    ] {
+        let path = directory.join(format!("{file}-{name}.svg"));
+        fs::write(&path, drawing).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("drawn: {}", path.display());
+    }
+    Ok(())
 }

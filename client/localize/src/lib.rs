@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bugs;
+mod fuse;
 pub mod html;
 pub mod localize;
 mod markup;
@@ -16,5 +17,7 @@ pub mod plot;
 pub mod quality;
 pub mod replay;
 pub mod search;
+mod session;
+pub mod technique;
 pub mod toolchain;
 mod witnesses;

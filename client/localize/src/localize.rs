@@ -1,23 +1,27 @@
 //! Localizes a bug: judges what is close to the failing compile, and ranks by what they executed.
 
-use crate::options::{Flip, flips, levels};
-use crate::oracle::{Judged, Kind, Oracle, Refusal, Verdict, shown};
+use crate::options::{flips, levels};
+use crate::oracle::{Kind, Oracle, Refusal, Verdict, shown};
 use crate::parallel::Connections;
-use crate::search::Choice;
+use crate::session::{Candidate, Session};
+use crate::technique::Technique;
 use crate::toolchain::Toolchain;
 use crate::witnesses;
-use anyhow::bail;
 use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// The longest budget.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How many suspicious lines are wanted.
-const LINES: u32 = 200;
+const LINES: u32 = 3000;
+/// Option sets that are judged between two looks at the ranking.
+const CHUNK: usize = 16;
+/// The share of the time that options may take when mutants come after them.
+const OPTIONS_SHARE: f64 = 0.6;
 
 /// What is to be localized.
 #[derive(Debug, Clone)]
@@ -38,6 +42,14 @@ pub struct Request<'a> {
     pub seed: u64,
     /// How long it may take.
     pub budget: Duration,
+    /// The search ends when the first five files have been the same for this long.
+    pub settled: Option<Duration>,
+    /// How lines are scored, if not in the technique's own way.
+    pub formula: Option<Formula>,
+    /// How the scores of lines make those of places, if not in the technique's own way.
+    pub aggregation: Option<Aggregation>,
+    /// A directory of C programs, whose parts RecBi inserts; only the program itself if there is none.
+    pub ingredients: Option<&'a Path>,
     /// How many mutants are judged at the most.
     pub count: usize,
     /// How many suspects of each kind are wanted.
@@ -46,19 +58,8 @@ pub struct Request<'a> {
     pub launcher: &'a Path,
 }
 
-/// How witnesses are found, and what is made of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Technique {
-    /// Each option turned the other way; passing option sets vote.
-    Options,
-    /// DiWi: mutants of the program, rules chosen by Metropolis and Hastings; Ochiai, the mean of a file's lines.
-    Diwi,
-    /// DiWi with rules chosen at random.
-    Random,
-}
-
 /// How far it is.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Progress {
     /// Candidates judged.
     pub judged: usize,
@@ -68,16 +69,8 @@ pub struct Progress {
     pub passing: usize,
     /// Those that fail.
     pub failing: usize,
-}
-
-/// Counts one more, and tells.
-pub(crate) fn count(progress: &Mutex<Progress>, verdict: Verdict, tell: &impl Fn(Progress)) {
-    if let Ok(mut progress) = progress.lock() {
-        progress.judged += 1;
-        progress.passing += usize::from(verdict == Verdict::Pass);
-        progress.failing += usize::from(verdict == Verdict::Fail);
-        tell(*progress);
-    }
+    /// The files that are the most suspicious so far.
+    pub first: Vec<String>,
 }
 
 /// Something close to the failing compile that was judged.
@@ -158,13 +151,6 @@ impl Localization {
     }
 }
 
-/// A candidate: options that replace the failing ones, and how they are shown.
-struct Candidate {
-    change: String,
-    options: Vec<String>,
-    is_far: bool,
-}
-
 /// Localizes. `tell` is called now and then.
 ///
 /// # Errors
@@ -172,7 +158,7 @@ struct Candidate {
 pub fn localize(
     connections: &mut Connections,
     request: &Request<'_>,
-    tell: impl Fn(Progress) + Sync,
+    tell: impl Fn(&Progress) + Sync,
 ) -> Result<Localization, Refusal> {
     let started = Instant::now();
     let deadline = started + request.budget.min(LONGEST);
@@ -180,20 +166,28 @@ pub fn localize(
     let (fail, pass) = (request.fail.clone(), request.pass.clone());
     let oracle = Oracle::new(connections.one(), toolchain, request.text, fail, pass)?;
     let prepared = started.elapsed();
-    if request.technique != Technique::Options && std::str::from_utf8(request.text).is_err() {
+    if request.technique.mutates() && std::str::from_utf8(request.text).is_err() {
         return Err(Refusal::NotText);
     }
     // With a name it is not forgotten, however many others come and go.
     let (run, name) = (RunRef::Id(oracle.failing_run), format!("failing, of process {}", std::process::id()));
     connections.one().call(Ask::Name { run, name }).map_err(anyhow::Error::from)?;
-    let (witnesses, rankings, is_complete) = match request.technique {
-        Technique::Options => by_options(connections, &oracle, request, deadline, &tell)?,
-        Technique::Diwi => {
-            by_mutants(connections, &oracle, request, deadline, Choice::MetropolisHastings, &tell)?
+    let mut session = Session::new(connections, &oracle, request, started, deadline, &tell);
+    let is_complete = match request.technique {
+        Technique::Options => by_options(&mut session, deadline)?,
+        Technique::Diwi(_) | Technique::Recbi(_) => witnesses::find(&mut session)?,
+        Technique::Fused => {
+            let until = started + request.budget.min(LONGEST).mul_f64(OPTIONS_SHARE);
+            let options_done = by_options(&mut session, until)?;
+            witnesses::find(&mut session)? && options_done
         }
-        Technique::Random => by_mutants(connections, &oracle, request, deadline, Choice::Random, &tell)?,
     };
-    let [files, functions, lines] = rankings;
+    session.sample_now()?;
+    let files = session.rank(Level::Files, request.limit)?;
+    let functions = session.rank(Level::Functions, request.limit)?;
+    let lines = session.rank(Level::Lines, LINES)?;
+    session.forget();
+    let Session { witnesses, samples, ranking, .. } = session;
     let executed = |level| match connections.one().call(Ask::Spectrum {
         run: RunRef::Id(oracle.failing_run),
         level,
@@ -210,8 +204,8 @@ pub fn localize(
         files,
         functions,
         lines,
-        samples: Vec::new(),
-        spent: Spent::default(),
+        samples,
+        spent: Spent { rank: ranking, ..oracle.toolchain.spent() },
         witnesses,
         is_complete,
         executed_files: executed_files?,
@@ -221,104 +215,48 @@ pub fn localize(
     })
 }
 
-/// Files, functions, lines.
-type Rankings = [Vec<Suspect>; 3];
-type Found = (Vec<Witness>, Rankings, bool);
-
-/// Option sets; what all failing compiles executed and a passing one did not votes.
-fn by_options(
-    connections: &mut Connections,
-    oracle: &Oracle,
-    request: &Request<'_>,
-    deadline: Instant,
-    tell: &(impl Fn(Progress) + Sync),
-) -> anyhow::Result<Found> {
-    let flips = flips(connections.one(), &oracle.toolchain, &oracle.fail)?;
-    let candidates = candidates(flips, &oracle.fail);
-    let progress = Mutex::new(Progress { all: Some(candidates.len()), ..Progress::default() });
-    let judged = connections.each(&candidates, deadline, |connection, candidate| {
-        let judged = oracle.judge(connection, request.text, &candidate.options)?;
-        count(&progress, judged.verdict, tell);
-        Ok(judged)
-    })?;
-    let is_complete = judged.iter().all(Option::is_some);
-    let pairs: Vec<(&Candidate, Judged)> =
-        candidates.iter().zip(judged).filter_map(|(candidate, judged)| Some((candidate, judged?))).collect();
-    let of = |verdict: Verdict, is_far: bool| {
-        let matching = pairs.iter().filter(move |(candidate, judged)| {
-            judged.verdict == verdict && judged.run > 0 && candidate.is_far == is_far
-        });
-        matching.map(|(_, judged)| RunRef::Id(judged.run)).collect::<Vec<_>>()
-    };
-    let failing: Vec<RunRef> =
-        [RunRef::Id(oracle.failing_run)].into_iter().chain(of(Verdict::Fail, false)).collect();
-    // Another level executes much else, and is asked only where no single option makes a difference.
-    let mut passing = of(Verdict::Pass, false);
-    if passing.is_empty() {
-        passing = of(Verdict::Pass, true);
-    }
-    let rankings = rank(connections, &failing, &passing, Formula::Votes, Aggregation::Sum, request.limit)?;
-    connections.forget(pairs.iter().map(|(_, judged)| judged.run));
-    let witness = |(candidate, judged): (&Candidate, Judged)| Witness {
-        change: candidate.change.clone(),
-        verdict: judged.verdict,
-        program: None,
-        at: Duration::ZERO,
-        lacks: None,
-    };
-    Ok((pairs.into_iter().map(witness).collect(), rankings, is_complete))
-}
-
-/// Mutants, ranked as DiWi does.
-fn by_mutants(
-    connections: &mut Connections,
-    oracle: &Oracle,
-    request: &Request<'_>,
-    deadline: Instant,
-    choice: Choice,
-    tell: &(impl Fn(Progress) + Sync),
-) -> anyhow::Result<Found> {
-    let found = witnesses::find(connections, oracle, request, deadline, choice, tell)?;
-    let passing: Vec<RunRef> = found.accepted.iter().map(|&run| RunRef::Id(run)).collect();
-    let failing = [RunRef::Id(oracle.failing_run)];
-    let rankings = match passing.is_empty() {
-        // Without a passing one all lines are alike.
-        true => Rankings::default(),
-        false => rank(connections, &failing, &passing, Formula::Ochiai, Aggregation::Mean, request.limit)?,
-    };
-    connections.forget(found.accepted);
-    Ok((found.witnesses, rankings, found.is_complete))
-}
-
-/// The other levels, which are few, and each option turned the other way.
-fn candidates(flips: Vec<Flip>, fail: &[String]) -> Vec<Candidate> {
+/// Judges option sets: the other levels, which are few, and each option turned the other way. Says whether all were.
+fn by_options(session: &mut Session<'_>, deadline: Instant) -> anyhow::Result<bool> {
+    let oracle = session.oracle;
+    let flips = flips(session.connections.one(), &oracle.toolchain, &oracle.fail)?;
+    let levels =
+        levels(&oracle.fail).into_iter().map(|options| (format!("{} instead", shown(&options)), options));
+    let far = levels.len();
     let flipped = flips.into_iter().map(|flip| {
-        let options = fail.iter().chain([&flip.option]).cloned().collect();
-        Candidate { change: flip.option, options, is_far: false }
+        let options = oracle.fail.iter().chain([&flip.option]).cloned().collect::<Vec<_>>();
+        (flip.option, options)
     });
-    let levels = levels(fail).into_iter().map(|options| Candidate {
-        change: format!("{} instead", shown(&options)),
-        options,
-        is_far: true,
-    });
-    levels.chain(flipped).collect()
-}
-
-/// Ranks files and functions.
-fn rank(
-    connections: &mut Connections,
-    failing: &[RunRef],
-    passing: &[RunRef],
-    formula: Formula,
-    aggregation: Aggregation,
-    limit: u32,
-) -> anyhow::Result<Rankings> {
-    let mut suspects = |level, limit| {
-        let (failing, passing) = (failing.to_vec(), passing.to_vec());
-        match connections.one().call(Ask::Rank { failing, passing, formula, aggregation, level, limit })? {
-            Answer::Ranking(ranking) => Ok(ranking),
-            other => bail!("the daemon answers {other:?}"),
+    let sets: Vec<(String, Vec<String>)> = levels.chain(flipped).collect();
+    session.progress.lock().unwrap_or_else(PoisonError::into_inner).all = Some(sets.len());
+    let text = session.request.text;
+    let (mut is_complete, mut far_passing, mut useless) = (true, Vec::new(), Vec::new());
+    for (number, chunk) in sets.chunks(CHUNK).enumerate() {
+        let candidates: Vec<Candidate<'_>> = chunk
+            .iter()
+            .map(|(change, options)| Candidate { change: change.clone(), text, options })
+            .collect();
+        let judged = session.judge(&candidates, deadline)?;
+        is_complete &= judged.iter().all(Option::is_some);
+        for (index, judged) in
+            judged.into_iter().enumerate().filter_map(|(index, judged)| Some((index, judged?)))
+        {
+            match (judged.verdict, number * CHUNK + index < far) {
+                (Verdict::Pass, true) => far_passing.push(judged.run),
+                (Verdict::Pass, false) => session.options.passing.push(judged.run),
+                (Verdict::Fail, false) => session.options.failing.push(judged.run),
+                _ => useless.push(judged.run),
+            }
         }
-    };
-    Ok([suspects(Level::Files, limit)?, suspects(Level::Functions, limit)?, suspects(Level::Lines, LINES)?])
+        session.sample()?;
+    }
+    session.progress.lock().unwrap_or_else(PoisonError::into_inner).all = None;
+    // Another level executes much else, and is asked only where no single option makes a difference.
+    match session.options.passing.is_empty() {
+        true => session.options.passing = far_passing,
+        false => useless.extend(far_passing),
+    }
+    session.options.failing.retain(|&run| run > 0);
+    session.options.passing.retain(|&run| run > 0);
+    session.connections.forget(useless);
+    Ok(is_complete)
 }

@@ -5,7 +5,7 @@ use crate::localize::Localization;
 use crate::oracle::Verdict;
 use hearth_client::protocol::Suspect;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How bugs are localized.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,10 @@ pub struct Replayed {
     pub passing: usize,
     /// How long it took.
     pub total_s: f64,
+    /// The first five files.
+    pub first: Vec<String>,
+    /// The rank of the first true file on the way, with the seconds; none if it was not among the first.
+    pub course: Vec<(f64, Option<u32>)>,
 }
 
 impl Replayed {
@@ -80,6 +84,15 @@ impl Replayed {
             judged: found.witnesses.len(),
             passing: found.count(Verdict::Pass),
             total_s: found.total.as_secs_f64(),
+            first: found.files.iter().take(5).map(|file| file.source.clone()).collect(),
+            course: found
+                .samples
+                .iter()
+                .map(|sample| {
+                    let first = sample.files.iter().find(|suspect| is_true_file(suspect));
+                    (sample.at.as_secs_f64(), first.map(|suspect| suspect.rank))
+                })
+                .collect(),
             ..Self::refused(bug, setting, None)
         }
     }
@@ -106,8 +119,76 @@ impl Replayed {
             judged: 0,
             passing: 0,
             total_s: 0.0,
+            first: Vec::new(),
+            course: Vec::new(),
         }
     }
+
+    /// The first true file's rank, and the mean rank of all, to compare by; a bug that was not localized is last.
+    fn goodness(&self) -> (u32, u32) {
+        let sum: u32 = self.files.iter().sum();
+        let mean = sum.checked_div(self.files.len() as u32).unwrap_or(u32::MAX);
+        (self.files.first().copied().unwrap_or(u32::MAX), mean)
+    }
+}
+
+/// The median of each bug's repeats, the worse of two in the middle.
+#[must_use]
+pub fn medians<'a>(all: &[&'a Replayed]) -> Vec<&'a Replayed> {
+    let mut by_bug: BTreeMap<&str, Vec<&'a Replayed>> = BTreeMap::new();
+    for replayed in all {
+        by_bug.entry(&replayed.program).or_default().push(replayed);
+    }
+    let median = |mut repeats: Vec<&'a Replayed>| {
+        repeats.sort_by_key(|replayed| replayed.goodness());
+        repeats.get(repeats.len() / 2).copied()
+    };
+    by_bug.into_values().filter_map(median).collect()
+}
+
+/// How much the first five files of two seeds have in common, on average over all pairs, from 0 to 1; `None` without
+/// two seeds of a bug.
+#[must_use]
+pub fn overlap(all: &[&Replayed]) -> Option<f64> {
+    let mut shares = Vec::new();
+    for (index, one) in all.iter().enumerate() {
+        for other in all[index + 1..].iter().filter(|other| other.program == one.program) {
+            let common = one.first.iter().filter(|file| other.first.contains(file)).count();
+            let most = one.first.len().max(other.first.len());
+            if most > 0 {
+                shares.push(common as f64 / most as f64);
+            }
+        }
+    }
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// How many bugs have a true file among the first so many after so many seconds, whenever that changes.
+#[must_use]
+pub fn over_time(bugs: &[&Replayed], limit: u32) -> Vec<(f64, f64)> {
+    let is_found = |rank: &Option<u32>| rank.is_some_and(|rank| rank <= limit);
+    let mut changes: Vec<(f64, i32)> = Vec::new();
+    for bug in bugs {
+        let mut before = false;
+        for (at, rank) in &bug.course {
+            let now = is_found(rank);
+            if now != before {
+                changes.push((*at, if now { 1 } else { -1 }));
+            }
+            before = now;
+        }
+    }
+    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut count = 0;
+    let mut points = vec![(0.0, 0.0)];
+    for (at, change) in changes {
+        points.push((at, f64::from(count)));
+        count += change;
+        points.push((at, f64::from(count)));
+    }
+    let end = bugs.iter().map(|bug| bug.total_s).fold(0.0, f64::max);
+    points.push((end, f64::from(count)));
+    points
 }
 
 /// A function's name as a change log has it: without namespaces, classes, parameters, template arguments and return type.

@@ -3,11 +3,15 @@
 //! All four are kept warm. The compiler waits at `main`, so that one zygote serves all options; the linker is given
 //! the program last, so that it has read everything else when it waits.
 
+use crate::localize::Spent;
 use anyhow::{Context, bail, ensure};
 use hearth_client::protocol::{Limits, Order, Outcome, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// How long a compile may take, in milliseconds.
 const COMPILE_MS: u64 = 10_000;
@@ -28,6 +32,23 @@ pub struct Toolchain {
     assemble: Order,
     link: Order,
     execute: Order,
+    times: Arc<Times>,
+}
+
+/// Time that was spent, in microseconds.
+#[derive(Debug, Default)]
+struct Times {
+    compile: AtomicU64,
+    link: AtomicU64,
+    execute: AtomicU64,
+}
+
+/// Adds to a time what an action takes.
+fn timed<T>(time: &AtomicU64, action: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let result = action();
+    time.fetch_add(began.elapsed().as_micros() as u64, Ordering::Relaxed);
+    result
 }
 
 /// What became of a compile.
@@ -105,7 +126,7 @@ impl Toolchain {
         };
         let launcher = launcher.display().to_string();
         let execute = tool(&launcher, words(&[EXECUTE_ARGUMENT, "{}"]), "program", limits);
-        Ok(Self { compile, always, assemble, link, execute })
+        Ok(Self { compile, always, assemble, link, execute, times: Arc::default() })
     }
 
     /// The same for another program, which is compiled in its own directory.
@@ -115,6 +136,15 @@ impl Toolchain {
     pub fn beside(&self, program: &Path) -> anyhow::Result<Self> {
         let compile = Order { directory: directory_of(program)?, ..self.compile.clone() };
         Ok(Self { compile, ..self.clone() })
+    }
+
+    /// Where the time went so far.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        let Times { compile, link, execute } = &*self.times;
+        let [compile, link, execute] =
+            [compile, link, execute].map(|time| Duration::from_micros(time.load(Ordering::Relaxed)));
+        Spent { compile, link, execute, rank: Duration::ZERO }
     }
 
     /// Compiles a program.
@@ -135,7 +165,7 @@ impl Toolchain {
             send_files: true,
             ..RunInput::default()
         };
-        let done = connection.run(self.compile.clone(), input)?;
+        let done = timed(&self.times.compile, || connection.run(self.compile.clone(), input))?;
         Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
     }
 
@@ -184,7 +214,7 @@ impl Toolchain {
     /// If the daemon cannot.
     pub fn execute(&self, connection: &mut Connection, program: &Executable) -> anyhow::Result<Behaviour> {
         let input = RunInput { input: Some(program.0.clone().into()), ..RunInput::default() };
-        let done = connection.run(self.execute.clone(), input)?;
+        let done = timed(&self.times.execute, || connection.run(self.execute.clone(), input))?;
         Ok(Behaviour { outcome: done.outcome, stdout: done.stdout.0 })
     }
 
@@ -196,7 +226,7 @@ impl Toolchain {
         bytes: Vec<u8>,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let input = RunInput { input: Some(bytes.into()), send_files: true, ..RunInput::default() };
-        let done = connection.run(order.clone(), input)?;
+        let done = timed(&self.times.link, || connection.run(order.clone(), input))?;
         Ok(written(done))
     }
 }

@@ -95,7 +95,7 @@ impl Operators {
 }
 
 /// How far a witness is from those before it, on average; the first is as far as can be.
-fn mean(distances: &[f64]) -> f64 {
+pub(crate) fn mean(distances: &[f64]) -> f64 {
     if distances.is_empty() { 1.0 } else { distances.iter().sum::<f64>() / distances.len() as f64 }
 }
 

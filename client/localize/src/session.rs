@@ -1,0 +1,256 @@
+//! A localization under way: what was judged so far, and the rankings that follow from it.
+
+use crate::fuse::fuse;
+use crate::localize::{Progress, Request, Sample, Witness};
+use crate::oracle::{Judged, Oracle, Verdict};
+use crate::parallel::Connections;
+use crate::technique::Technique;
+use anyhow::bail;
+use hearth_client::protocol::{Aggregation, Formula, Level, Measure, RunRef, Suspect};
+use hearth_client::{Answer, Ask};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Files in a sample: so many that those which are the first five in the end are seen before.
+const SAMPLED: u32 = 50;
+/// The shortest time between two samples, which cost a ranking each.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Runs of one source of witnesses.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Those that fail, beside the failing one itself.
+    pub failing: Vec<u64>,
+    /// Those that pass.
+    pub passing: Vec<u64>,
+}
+
+/// A localization under way.
+pub struct Session<'a> {
+    /// To the daemon.
+    pub connections: &'a mut Connections,
+    /// What judges.
+    pub oracle: &'a Oracle,
+    /// What is to be localized.
+    pub request: &'a Request<'a>,
+    /// When it began.
+    pub started: Instant,
+    /// When it must end.
+    pub deadline: Instant,
+    /// Is called when something was judged.
+    pub tell: &'a (dyn Fn(&Progress) + Sync),
+    /// How far it is.
+    pub progress: Mutex<Progress>,
+    /// Everything that was judged.
+    pub witnesses: Vec<Witness>,
+    /// Option sets.
+    pub options: Runs,
+    /// Mutants.
+    pub programs: Runs,
+    /// The rankings on the way.
+    pub samples: Vec<Sample>,
+    /// Time for comparisons and rankings.
+    pub ranking: Duration,
+    /// Since when the first five files are the same.
+    settled: Option<Instant>,
+}
+
+/// Something to judge: a program, the options to compile it with, and how the change is shown.
+pub struct Candidate<'a> {
+    /// What was changed.
+    pub change: String,
+    /// The program.
+    pub text: &'a [u8],
+    /// The options.
+    pub options: &'a [String],
+}
+
+impl<'a> Session<'a> {
+    /// One that begins.
+    pub fn new(
+        connections: &'a mut Connections,
+        oracle: &'a Oracle,
+        request: &'a Request<'a>,
+        started: Instant,
+        deadline: Instant,
+        tell: &'a (dyn Fn(&Progress) + Sync),
+    ) -> Self {
+        Self {
+            connections,
+            oracle,
+            request,
+            started,
+            deadline,
+            tell,
+            progress: Mutex::default(),
+            witnesses: Vec::new(),
+            options: Runs::default(),
+            programs: Runs::default(),
+            samples: Vec::new(),
+            ranking: Duration::ZERO,
+            settled: None,
+        }
+    }
+
+    /// Judges candidates on all cores until a deadline; `None` for what was not begun. All that was is remembered.
+    pub fn judge(
+        &mut self,
+        candidates: &[Candidate<'_>],
+        deadline: Instant,
+    ) -> anyhow::Result<Vec<Option<Judged>>> {
+        let Self { connections, oracle, started, progress, tell, .. } = self;
+        let judged = connections.each(candidates, deadline, |connection, candidate| {
+            let judged = oracle.judge(connection, candidate.text, candidate.options)?;
+            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.judged += 1;
+            progress.passing += usize::from(judged.verdict == Verdict::Pass);
+            progress.failing += usize::from(judged.verdict == Verdict::Fail);
+            tell(&progress);
+            Ok((judged, started.elapsed()))
+        })?;
+        for (candidate, (judged, at)) in
+            candidates.iter().zip(&judged).filter_map(|(candidate, judged)| Some((candidate, (*judged)?)))
+        {
+            let is_witness = judged.verdict == Verdict::Pass && judged.run > 0;
+            let lacks = is_witness.then(|| self.lacks(&judged)).transpose()?;
+            let is_program = candidate.text != self.request.text;
+            self.witnesses.push(Witness {
+                change: candidate.change.clone(),
+                verdict: judged.verdict,
+                program: (is_program && judged.verdict == Verdict::Pass)
+                    .then(|| String::from_utf8_lossy(candidate.text).into_owned()),
+                at,
+                lacks,
+            });
+        }
+        Ok(judged.into_iter().map(|judged| judged.map(|(judged, _)| judged)).collect())
+    }
+
+    /// How many lines of the failing compile a run did not execute.
+    fn lacks(&mut self, judged: &Judged) -> anyhow::Result<u64> {
+        let share = 1.0 - self.distance(judged.run, self.oracle.failing_run)?;
+        let both = (self.oracle.failing_lines + judged.lines) as f64;
+        let common = share * both / (1.0 + share);
+        Ok(self.oracle.failing_lines.saturating_sub(common.round() as u64))
+    }
+
+    /// How far two runs are apart, by their lines.
+    pub fn distance(&mut self, run: u64, against: u64) -> anyhow::Result<f64> {
+        let began = Instant::now();
+        let (run, against) = (RunRef::Id(run), RunRef::Id(against));
+        let answer =
+            self.connections.one().call(Ask::Distance { run, against, measure: Measure::JaccardLines })?;
+        self.ranking += began.elapsed();
+        match answer {
+            Answer::Distance(distance) => Ok(distance),
+            other => bail!("the daemon answers {other:?}"),
+        }
+    }
+
+    /// Takes a sample if the last was some time ago, and tells what is first.
+    pub fn sample(&mut self) -> anyhow::Result<()> {
+        let is_due = self.samples.last().is_none_or(|last| {
+            // The longer it lasts, the fewer.
+            self.started.elapsed() > last.at + SAMPLE_INTERVAL.max(last.at / 20)
+        });
+        if is_due { self.sample_now() } else { Ok(()) }
+    }
+
+    /// Takes a sample.
+    pub fn sample_now(&mut self) -> anyhow::Result<()> {
+        let files = self.rank(Level::Files, SAMPLED)?;
+        let names =
+            |files: &[Suspect]| files.iter().take(5).map(|file| file.source.clone()).collect::<Vec<_>>();
+        let top = names(&files);
+        if self.samples.last().map(|last| names(&last.files)).as_ref() != Some(&top) {
+            self.settled = Some(Instant::now());
+        }
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.first = top;
+        (self.tell)(&progress);
+        let (judged, passing) = (progress.judged, progress.passing);
+        drop(progress);
+        self.samples.push(Sample { at: self.started.elapsed(), judged, passing, files });
+        Ok(())
+    }
+
+    /// Are the first five files the same for as long as was asked for?
+    pub fn is_settled(&self) -> bool {
+        let (Some(since), Some(patience)) = (self.settled, self.request.settled) else { return false };
+        since.elapsed() >= patience && self.samples.last().is_some_and(|last| !last.files.is_empty())
+    }
+
+    /// The ranking that follows from what was judged so far.
+    pub fn rank(&mut self, level: Level, limit: u32) -> anyhow::Result<Vec<Suspect>> {
+        let began = Instant::now();
+        let votes = (Formula::Votes, Aggregation::Sum);
+        let papers = (Formula::Ochiai, Aggregation::Mean);
+        let ranking = match self.request.technique {
+            Technique::Options => self.rank_by(votes, Source::Options, level, limit)?,
+            Technique::Diwi(_) | Technique::Recbi(_) => {
+                self.rank_by(papers, Source::Programs, level, limit)?
+            }
+            Technique::Fused => {
+                let options = self.rank_by(votes, Source::Options, level, 0)?;
+                let programs = self.rank_by(votes, Source::Programs, level, 0)?;
+                let mut fused = fuse(options, programs);
+                if limit > 0 {
+                    fused.truncate(limit as usize);
+                }
+                fused
+            }
+        };
+        self.ranking += began.elapsed();
+        Ok(ranking)
+    }
+
+    fn rank_by(
+        &mut self,
+        (formula, aggregation): (Formula, Aggregation),
+        source: Source,
+        level: Level,
+        limit: u32,
+    ) -> anyhow::Result<Vec<Suspect>> {
+        let formula = self.request.formula.unwrap_or(formula);
+        let aggregation = self.request.aggregation.unwrap_or(aggregation);
+        let runs = match source {
+            Source::Options => &self.options,
+            Source::Programs => &self.programs,
+        };
+        if runs.passing.is_empty() {
+            // Without a passing one all lines are alike.
+            return Ok(Vec::new());
+        }
+        let refer = |runs: &[u64]| runs.iter().map(|&run| RunRef::Id(run)).collect::<Vec<_>>();
+        let mut failing = vec![RunRef::Id(self.oracle.failing_run)];
+        // The papers compare with the failing program alone.
+        if formula == Formula::Votes {
+            failing.extend(refer(&runs.failing));
+        }
+        let passing = refer(&runs.passing);
+        match self.connections.one().call(Ask::Rank {
+            failing,
+            passing,
+            formula,
+            aggregation,
+            level,
+            limit,
+        })? {
+            Answer::Ranking(ranking) => Ok(ranking),
+            other => bail!("the daemon answers {other:?}"),
+        }
+    }
+
+    /// Has all kept runs forgotten.
+    pub fn forget(&mut self) {
+        for runs in [&mut self.options, &mut self.programs] {
+            self.connections.forget(runs.failing.drain(..).chain(runs.passing.drain(..)));
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    Options,
+    Programs,
+}
