@@ -15,6 +15,8 @@ mod programs;
 
 #[path = "bench/gcov.rs"]
 mod gcov;
+#[path = "bench/localize.rs"]
+mod localize;
 #[path = "bench/measure.rs"]
 mod measure;
 #[path = "bench/service.rs"]
@@ -52,6 +54,8 @@ struct Cli {
 enum Benchmark {
     /// One tree of .gcda files through gcov, fastcov, gcovr, lcov and `hearth report`
     Gcov,
+    /// Mutants of a failing program judged by Hearth and in the papers' way, with gcov
+    Localize,
     /// The daemon's answers: latencies, runs per second of many clients, bytes of deltas and spectra
     Service,
     /// One small program through plain and warm compilers, and what it executed by gcov, fastcov and Hearth
@@ -67,6 +71,7 @@ fn main() -> anyhow::Result<()> {
     };
     let results = match cli.name {
         Benchmark::Gcov => gcov::run(&hearth, &subjects(&["tcc", "gcc-11-noopt"]), cli.repeat.unwrap_or(5))?,
+        Benchmark::Localize => localize::run(&hearth, &subjects(&["gcc-11-noopt"]), cli.repeat.unwrap_or(2))?,
         Benchmark::Service => {
             service::run(&hearth, &subjects(&["tcc", "gcc-11-noopt"]), cli.repeat.unwrap_or(10))?
         }

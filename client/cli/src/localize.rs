@@ -43,6 +43,9 @@ pub struct LocalizeArgs {
     /// The options it passes with; if the compiler crashes, they may be left out
     #[arg(long, allow_hyphen_values = true, value_name = "OPTIONS")]
     pass: Option<String>,
+    /// Another subject that compiles the program right, with --pass or the same options: a version without the bug
+    #[arg(long, value_name = "SUBJECT")]
+    reference: Option<String>,
     /// How it is localized
     #[arg(long, value_parser = technique_parser(), default_value = Technique::ALL[0].name())]
     technique: Technique,
@@ -139,6 +142,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         text: &text,
         fail: words(&args.fail),
         pass: args.pass.as_deref().map(words),
+        reference: args.reference.as_deref(),
         technique: args.technique,
         seed: args.search.seed,
         count: args.count,

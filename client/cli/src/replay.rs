@@ -137,6 +137,7 @@ impl Replay<'_> {
             text: &text,
             fail: bug.fail.clone(),
             pass: bug.pass.clone(),
+            reference: None,
             technique,
             seed: setting.seed,
             count: usize::MAX,
@@ -256,8 +257,7 @@ fn draw(directory: &Path, kind: BugKind, rows: &[Row<'_>]) -> anyhow::Result<()>
         groups: ["1", "5", "10", "20"].map(str::to_owned).to_vec(),
         series: rows.iter().map(|row| (row.technique.name().to_owned(), top(summary(row)))).collect(),
     };
-    let axis =
-        |title: &str| Axis { title: title.to_owned(), from: 0.0, is_log: false, is_inverted: false };
+    let axis = |title: &str| Axis { title: title.to_owned(), from: 0.0, is_log: false, is_inverted: false };
     let course = LineChart {
         title: format!("{of}: bugs with a true file among the first five"),
         x: axis("seconds"),

@@ -267,8 +267,8 @@ fn try_subject(
     let assembly = match toolchain.compile_only(connection, text, options)? {
         Compiled::Crash(crash) => return Ok(Tried::Crash(crash)),
         Compiled::Refused(_) => return Ok(Tried::Refused),
-        Compiled::Assembly(_) if test.action == Action::Compile => return Ok(Tried::Fine),
-        Compiled::Assembly(assembly) => assembly,
+        Compiled::Code(_) if test.action == Action::Compile => return Ok(Tried::Fine),
+        Compiled::Code(assembly) => assembly,
     };
     let Some(program) = toolchain.link(connection, assembly)? else { return Ok(Tried::Refused) };
     let is_fine = toolchain.execute(connection, &program)?.outcome == Outcome::Exited(0);

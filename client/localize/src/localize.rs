@@ -36,6 +36,8 @@ pub struct Request<'a> {
     pub fail: Vec<String>,
     /// Options it passes with; a crash may have none.
     pub pass: Option<Vec<String>>,
+    /// Another compiler, whose code is right.
+    pub reference: Option<&'a str>,
     /// How witnesses are found.
     pub technique: Technique,
     /// Where random choices begin.
@@ -164,7 +166,14 @@ pub fn localize(
     let deadline = started + request.budget.min(LONGEST);
     let toolchain = Toolchain::new(connections.one(), request.subject, request.program, request.launcher)?;
     let (fail, pass) = (request.fail.clone(), request.pass.clone());
-    let oracle = Oracle::new(connections.one(), toolchain, request.text, fail, pass)?;
+    let reference = request.reference.map(|subject| {
+        Toolchain::new(connections.one(), subject, request.program, request.launcher)
+            .map(|toolchain| (toolchain, subject))
+    });
+    let oracle = Oracle::new(connections.one(), toolchain, reference.transpose()?, request.text, fail, pass)?;
+    if request.technique == Technique::Options && !oracle.toolchain.has_options() {
+        return Err(Refusal::NoOptions);
+    }
     let prepared = started.elapsed();
     if request.technique.mutates() && std::str::from_utf8(request.text).is_err() {
         return Err(Refusal::NotText);
@@ -218,6 +227,9 @@ pub fn localize(
 /// Judges option sets: the other levels, which are few, and each option turned the other way. Says whether all were.
 fn by_options(session: &mut Session<'_>, deadline: Instant) -> anyhow::Result<bool> {
     let oracle = session.oracle;
+    if !oracle.toolchain.has_options() {
+        return Ok(true);
+    }
     let flips = flips(session.connections.one(), &oracle.toolchain, &oracle.fail)?;
     let levels =
         levels(&oracle.fail).into_iter().map(|options| (format!("{} instead", shown(&options)), options));

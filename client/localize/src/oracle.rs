@@ -91,6 +91,9 @@ pub enum Refusal {
         /// The options.
         options: String,
     },
+    /// There are no options to turn.
+    #[error("the compiler has no options of optimization to turn; use --technique fused")]
+    NoOptions,
     /// It cannot be mutated.
     #[error("the program is no UTF-8 text, so it cannot be mutated; use --technique options")]
     NotText,
@@ -157,6 +160,8 @@ pub struct Judged {
 pub struct Oracle {
     /// The tools.
     pub toolchain: Toolchain,
+    /// The tools that compile it to pass: the same with other options, or another compiler's.
+    reference: Toolchain,
     /// What kind of bug it is.
     pub kind: Kind,
     /// The options with which it fails.
@@ -171,7 +176,7 @@ pub struct Oracle {
     ending: Option<Outcome>,
     /// Does the failing program not end?
     fails_by_limit: bool,
-    /// What assembly does, by its hash.
+    /// What code does, by its hash.
     known: Mutex<HashMap<u128, Executed>>,
     /// What the passing options make of a program, by its hash; `None` if they do not compile it.
     expected: Mutex<HashMap<u128, Option<Executed>>>,
@@ -204,14 +209,22 @@ impl Oracle {
     pub fn new(
         connection: &mut Connection,
         toolchain: Toolchain,
+        reference: Option<(Toolchain, &str)>,
         text: &[u8],
         fail: Vec<String>,
         pass: Option<Vec<String>>,
     ) -> Result<Self, Refusal> {
-        let (fail_text, pass_text) = (shown(&fail), shown(pass.as_deref().unwrap_or_default()));
+        // Another compiler is given the same options unless others are named.
+        let pass = pass.or_else(|| reference.is_some().then(|| fail.clone()));
+        let (fail_text, mut pass_text) = (shown(&fail), shown(pass.as_deref().unwrap_or_default()));
+        if let Some((_, name)) = &reference {
+            pass_text = format!("{pass_text} of {name}");
+        }
+        let reference = reference.map_or_else(|| toolchain.clone(), |(reference, _)| reference);
         let compile = toolchain.compile(connection, text, &fail)?;
         let mut oracle = Self {
             toolchain,
+            reference,
             kind: Kind::WrongCode,
             fail,
             pass,
@@ -224,13 +237,13 @@ impl Oracle {
         };
         let failing = compile.compiled;
         let passing = match (&oracle.pass, &failing) {
-            (Some(pass), _) => oracle.toolchain.compile_only(connection, text, pass)?,
+            (Some(pass), _) => oracle.reference.compile_only(connection, text, pass)?,
             (None, Compiled::Crash(crash)) => {
                 oracle.kind = Kind::Crash(crash.clone());
                 return Ok(oracle);
             }
             (None, Compiled::Refused(problem)) => return Err(refused(&fail_text, problem)),
-            (None, Compiled::Assembly(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }),
+            (None, Compiled::Code(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }),
         };
         let (failing, passing) = match (failing, passing) {
             (Compiled::Refused(problem), _) => return Err(refused(&fail_text, &problem)),
@@ -248,10 +261,10 @@ impl Oracle {
                 let behaviour = format!("compiles; the crash with {pass_text} is another matter: {crash}");
                 return Err(Refusal::Passes { fail: fail_text, pass: pass_text, behaviour });
             }
-            (Compiled::Assembly(failing), Compiled::Assembly(passing)) => (failing, passing),
+            (Compiled::Code(failing), Compiled::Code(passing)) => (failing, passing),
         };
-        let failing = oracle.executed(connection, failing)?;
-        let passing = oracle.executed(connection, passing)?;
+        let failing = oracle.executed(connection, &oracle.toolchain, failing)?;
+        let passing = oracle.executed(connection, &oracle.reference, passing)?;
         for (executed, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
             let options = options.clone();
             match executed {
@@ -289,16 +302,16 @@ impl Oracle {
         let (run, lines) = (compile.run, compile.lines);
         let judged = |verdict| Judged { verdict, run, lines };
         let unusable = |reason| Ok(judged(Verdict::Unusable(reason)));
-        let assembly = match (compile.compiled, &self.kind) {
+        let code = match (compile.compiled, &self.kind) {
             (Compiled::Refused(_), _) => return unusable(Reason::DoesNotCompile),
             (Compiled::Crash(crash), Kind::Crash(same)) if crash == *same => {
                 return Ok(judged(Verdict::Fail));
             }
             (Compiled::Crash(_), _) => return unusable(Reason::OtherCrash),
-            (Compiled::Assembly(_), Kind::Crash(_)) => return Ok(judged(Verdict::Pass)),
-            (Compiled::Assembly(assembly), Kind::WrongCode) => assembly,
+            (Compiled::Code(_), Kind::Crash(_)) => return Ok(judged(Verdict::Pass)),
+            (Compiled::Code(code), Kind::WrongCode) => code,
         };
-        let found = self.executed(connection, assembly)?;
+        let found = self.executed(connection, &self.toolchain, code)?;
         let Some(expected) = self.expected(connection, text)? else {
             return unusable(Reason::DoesNotCompile);
         };
@@ -315,20 +328,25 @@ impl Oracle {
         }
     }
 
-    /// What assembly does when it is linked and executed, twice.
-    fn executed(&self, connection: &mut Connection, assembly: Vec<u8>) -> anyhow::Result<Executed> {
-        let hash = xxh3_128(&assembly);
+    /// What code does when it is linked and executed, twice.
+    fn executed(
+        &self,
+        connection: &mut Connection,
+        toolchain: &Toolchain,
+        code: Vec<u8>,
+    ) -> anyhow::Result<Executed> {
+        let hash = xxh3_128(&code);
         if let Some(known) = locked(&self.known).get(&hash) {
             return Ok(known.clone());
         }
-        let executed = match self.toolchain.link(connection, assembly)? {
+        let executed = match toolchain.link(connection, code)? {
             None => Executed::DoesNotLink,
             Some(program) => {
-                let first = self.toolchain.execute(connection, &program)?;
+                let first = toolchain.execute(connection, &program)?;
                 let is_limit = !matches!(first.outcome, Outcome::Exited(_) | Outcome::Signalled(_));
                 if is_limit {
                     Executed::Limit
-                } else if self.toolchain.execute(connection, &program)? == first {
+                } else if toolchain.execute(connection, &program)? == first {
                     Executed::Behaves(first)
                 } else {
                     Executed::Flaky
@@ -346,8 +364,8 @@ impl Oracle {
             return Ok(expected.clone());
         }
         let pass = self.pass.as_deref().unwrap_or_default();
-        let expected = match self.toolchain.compile_only(connection, text, pass)? {
-            Compiled::Assembly(assembly) => Some(self.executed(connection, assembly)?),
+        let expected = match self.reference.compile_only(connection, text, pass)? {
+            Compiled::Code(code) => Some(self.executed(connection, &self.reference, code)?),
             Compiled::Crash(_) | Compiled::Refused(_) => None,
         };
         locked(&self.expected).insert(hash, expected.clone());

@@ -312,4 +312,51 @@ mod tests {
         assert!((summary.mean_first_rank - 2.0).abs() < 1e-9);
         assert!((summary.mean_average_rank - (46.5 + 1.0) / 2.0).abs() < 1e-9);
     }
+    fn replayed(program: &str, files: &[u32], first: &[&str], course: &[(f64, Option<u32>)]) -> Replayed {
+        let bug = Bug {
+            report: 7,
+            program: program.to_owned(),
+            kind: BugKind::WrongCode,
+            fail: Vec::new(),
+            pass: None,
+            crash: None,
+            files: Vec::new(),
+            functions: Vec::new(),
+        };
+        let setting = Setting { technique: "fused".to_owned(), seed: 1, budget_s: 60 };
+        Replayed {
+            files: files.to_vec(),
+            first: first.iter().map(|&name| name.to_owned()).collect(),
+            course: course.to_vec(),
+            total_s: 10.0,
+            ..Replayed::refused(&bug, &setting, None)
+        }
+    }
+
+    #[test]
+    fn of_repeats_the_median_counts_and_of_two_the_worse() {
+        let all = [
+            replayed("a", &[5], &["x", "y"], &[]),
+            replayed("a", &[1], &["x", "z"], &[]),
+            replayed("a", &[], &[], &[]),
+            replayed("b", &[2, 9], &["x"], &[]),
+            replayed("b", &[2, 3], &["x"], &[]),
+        ];
+        let all: Vec<&Replayed> = all.iter().collect();
+        let files: Vec<&[u32]> = medians(&all).iter().map(|replayed| &replayed.files[..]).collect();
+        assert_eq!(files, [&[5][..], &[2, 9]]);
+        // Of a: x of two in common, and twice nothing with a list that is empty; of b all.
+        assert!((overlap(&all).expect("two seeds") - (0.5 + 0.0 + 0.0 + 1.0) / 4.0).abs() < 1e-9);
+        assert_eq!(overlap(&all[..1]), None);
+    }
+
+    #[test]
+    fn bugs_are_found_over_the_time() {
+        let one = replayed("a", &[1], &[], &[(1.0, None), (2.0, Some(4)), (3.0, Some(6)), (4.0, Some(1))]);
+        let other = replayed("b", &[2], &[], &[(2.5, Some(5))]);
+        let points = over_time(&[&one, &other], 5);
+        let ends: Vec<(f64, f64)> = points.iter().skip(2).step_by(2).copied().collect();
+        assert_eq!(ends, [(2.0, 1.0), (2.5, 2.0), (3.0, 1.0), (4.0, 2.0)]);
+        assert_eq!(points.last(), Some(&(10.0, 2.0)));
+    }
 }

@@ -7,6 +7,7 @@ use crate::localize::Spent;
 use anyhow::{Context, bail, ensure};
 use hearth_client::protocol::{Limits, Order, Outcome, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -23,9 +24,44 @@ const EXECUTION_OUTPUT_BYTES: u64 = 1 << 20;
 /// The argument that makes `hearth` execute the program it is given as input.
 pub const EXECUTE_ARGUMENT: &str = "__execute";
 
+/// The kinds of compilers whose arguments are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// GCC's cc1, which writes assembly and tells its options.
+    Cc1,
+    /// tcc, which writes an object and has no options of optimization.
+    Tcc,
+}
+
+impl Dialect {
+    fn of(compiler: &Path) -> anyhow::Result<Self> {
+        match compiler.file_name().and_then(OsStr::to_str) {
+            Some("cc1") => Ok(Self::Cc1),
+            Some("tcc") => Ok(Self::Tcc),
+            _ => bail!("only GCC's cc1 and tcc can be localized in, and {} is neither", compiler.display()),
+        }
+    }
+
+    /// The arguments that every compile has.
+    fn always(self, compiler: &Path) -> Vec<String> {
+        let beside = |name: &str| compiler.with_file_name(name).display().to_string();
+        match self {
+            Self::Cc1 => {
+                let mut always = words(&["-quiet", "-w", "-imultiarch", MULTIARCH]);
+                always.extend(["-isystem".to_owned(), beside("include")]);
+                always.extend(["-isystem".to_owned(), beside("include-fixed")]);
+                always
+            }
+            // Its own headers are where its libraries are.
+            Self::Tcc => vec!["-w".to_owned(), "-c".to_owned(), format!("-B{}", beside(""))],
+        }
+    }
+}
+
 /// The orders.
 #[derive(Debug, Clone)]
 pub struct Toolchain {
+    dialect: Dialect,
     compile: Order,
     /// Options that every compile has.
     always: Vec<String>,
@@ -54,8 +90,8 @@ fn timed<T>(time: &AtomicU64, action: impl FnOnce() -> T) -> T {
 /// What became of a compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compiled {
-    /// It wrote this assembly.
-    Assembly(Vec<u8>),
+    /// It wrote this: assembly, or an object.
+    Code(Vec<u8>),
     /// It crashed; this is what it says of it, or the signal that ended it.
     Crash(String),
     /// It refused the program, or ran into a limit; this is the first error.
@@ -94,6 +130,8 @@ impl Toolchain {
         launcher: &Path,
     ) -> anyhow::Result<Self> {
         let compiler = binary_of(connection, subject)?;
+        let dialect = Dialect::of(&compiler)?;
+        let always = dialect.always(&compiler);
         let compile = Order {
             subject: subject.to_owned(),
             arguments: vec!["{}".to_owned()],
@@ -104,11 +142,6 @@ impl Toolchain {
             limits: Limits { wall_ms: Some(COMPILE_MS), ..Limits::default() },
             ..Order::default()
         };
-        let mut always = words(&["-quiet", "-w", "-imultiarch", MULTIARCH]);
-        for headers in ["include", "include-fixed"] {
-            let path = compiler.with_file_name(headers);
-            always.extend(["-isystem".to_owned(), path.display().to_string()]);
-        }
         let tool = |name: &str, arguments: Vec<String>, input: &str, limits: Limits| Order {
             subject: name.to_owned(),
             arguments,
@@ -126,7 +159,7 @@ impl Toolchain {
         };
         let launcher = launcher.display().to_string();
         let execute = tool(&launcher, words(&[EXECUTE_ARGUMENT, "{}"]), "program", limits);
-        Ok(Self { compile, always, assemble, link, execute, times: Arc::default() })
+        Ok(Self { dialect, compile, always, assemble, link, execute, times: Arc::default() })
     }
 
     /// The same for another program, which is compiled in its own directory.
@@ -157,7 +190,7 @@ impl Toolchain {
         text: &[u8],
         options: &[String],
     ) -> anyhow::Result<Compile> {
-        let output = words(&["{}", "-o", "output.s"]);
+        let output = words(&["{}", "-o", "output"]);
         let arguments = self.always.iter().chain(options).chain(&output).cloned().collect();
         let input = RunInput {
             input: Some(text.to_vec().into()),
@@ -199,12 +232,22 @@ impl Toolchain {
         Ok(String::from_utf8_lossy(&done.stdout.0).into_owned())
     }
 
-    /// Assembles and links; `None` if that is refused.
+    /// Can the compiler be asked for its options?
+    #[must_use]
+    pub fn has_options(&self) -> bool {
+        self.dialect == Dialect::Cc1
+    }
+
+    /// Assembles, if that is needed, and links; `None` if that is refused.
     ///
     /// # Errors
     /// If the daemon cannot.
-    pub fn link(&self, connection: &mut Connection, assembly: Vec<u8>) -> anyhow::Result<Option<Executable>> {
-        let Some(object) = self.convert(connection, &self.assemble, assembly)? else { return Ok(None) };
+    pub fn link(&self, connection: &mut Connection, code: Vec<u8>) -> anyhow::Result<Option<Executable>> {
+        let object = match self.dialect {
+            Dialect::Cc1 => self.convert(connection, &self.assemble, code)?,
+            Dialect::Tcc => Some(code),
+        };
+        let Some(object) = object else { return Ok(None) };
         Ok(self.convert(connection, &self.link, object)?.map(Executable))
     }
 
@@ -264,8 +307,8 @@ fn compiled(done: RunDone) -> Compiled {
     match done.outcome {
         Outcome::Signalled(signal) => Compiled::Crash(format!("signal {signal}")),
         Outcome::Exited(0) => match written(done) {
-            Some(assembly) => Compiled::Assembly(assembly),
-            None => Compiled::Refused("the compiler wrote no assembly".to_owned()),
+            Some(code) => Compiled::Code(code),
+            None => Compiled::Refused("the compiler wrote nothing".to_owned()),
         },
         Outcome::Exited(_) => Compiled::Refused(first_error(&errors)),
         other => Compiled::Refused(other.to_string()),

@@ -343,7 +343,7 @@ fn variant(program: &str, number: usize) -> String {
     program.replace('@', &number.to_string())
 }
 
-fn timed(command: &mut Command) -> anyhow::Result<Duration> {
+pub fn timed(command: &mut Command) -> anyhow::Result<Duration> {
     let started = Instant::now();
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let status = status.with_context(|| format!("cannot start {command:?}"))?;
@@ -353,7 +353,7 @@ fn timed(command: &mut Command) -> anyhow::Result<Duration> {
     Ok(started.elapsed())
 }
 
-fn link_notes(tree: &Path, notes: &Path) -> anyhow::Result<()> {
+pub fn link_notes(tree: &Path, notes: &Path) -> anyhow::Result<()> {
     for path in data_files(tree)? {
         let target: PathBuf = notes.join(path.strip_prefix(tree)?).with_extension("gcno");
         symlink(target, path.with_extension("gcno"))?;
@@ -361,7 +361,7 @@ fn link_notes(tree: &Path, notes: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()
 }

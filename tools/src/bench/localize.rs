@@ -1,0 +1,196 @@
+//! The benchmark `localize`: witnesses judged per minute by Hearth, where its time goes, and the papers' own way on the
+//! same bug and the same mutants: compile, clear the .gcda files, gcov for each file.
+
+use crate::daemon::Daemon;
+use crate::measure::SubjectResult;
+use crate::plain_run::data_files;
+use crate::warm::{link_notes, median, timed};
+use anyhow::{Context, ensure};
+use fastrand::Rng;
+use hearth_client::protocol::RunRef;
+use hearth_client::{Ask, address::Place};
+use hearth_localize::bugs;
+use hearth_localize::mutate::{Program, rules};
+use hearth_localize::oracle::{Oracle, Verdict};
+use hearth_localize::parallel::Connections;
+use hearth_localize::toolchain::Toolchain;
+use hearth_subject::{Recipe, Store, Subject, source};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The bug: a loop that is compiled wrong, of middle size among the real bugs of GCC 11.3.
+const PROGRAM: &str = "gcc/testsuite/gcc.dg/pr101885.c";
+const FAIL: &str = "-O3";
+const PASS: &str = "-O0";
+/// Mutants that Hearth judges.
+const MUTANTS: usize = 200;
+/// Of these, mutants that are judged in the papers' way for each repeat, too.
+const SLOW_MUTANTS: usize = 3;
+
+/// Measures; `repeat` times as many mutants are judged in the slow way.
+pub fn run(
+    hearth: &Path,
+    subjects: &[String],
+    repeat: usize,
+) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
+    let store = Store::open()?;
+    let program = source::unpack(&store, Recipe::Gcc12, &bugs::parts())?.join(PROGRAM);
+    let mut results = BTreeMap::new();
+    for name in subjects {
+        let subject = store.find(name)?;
+        let result = measure(hearth, &subject, &program, repeat).with_context(|| format!("on {name}"))?;
+        print(name, &result);
+        results.insert(name.clone(), result);
+    }
+    Ok(results)
+}
+
+fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> anyhow::Result<SubjectResult> {
+    let permissions = fs::Permissions::from_mode(0o700);
+    let scratch = tempfile::Builder::new().permissions(permissions).tempdir()?;
+    let text = fs::read(program)?;
+    let mutants = mutants(&text)?;
+    let directory = scratch.path().join("run");
+    let _daemon = Daemon::start(&hearth.with_file_name("hearthd"), &directory, &[]);
+    let mut connections = Connections::open(&Place::at(directory.clone()))?;
+    let toolchain = Toolchain::new(connections.one(), &subject.id().to_string(), program, hearth)?;
+    let (fail, pass) = (vec![FAIL.to_owned()], vec![PASS.to_owned()]);
+    let oracle = Oracle::new(connections.one(), toolchain, None, &text, fail, Some(pass))?;
+    let warm_ups = 16;
+    let started_all = oracle.toolchain.spent();
+    let mut began = Instant::now();
+    let mut verdicts = Vec::new();
+    for (number, batch) in mutants.chunks(warm_ups).enumerate() {
+        if number == 1 {
+            began = Instant::now();
+            verdicts.clear();
+        }
+        let far = Instant::now() + Duration::from_secs(3600);
+        let judged = connections.each(batch, far, |connection, mutant| {
+            let judged = oracle.judge(connection, mutant.as_bytes(), &oracle.fail)?;
+            if judged.run > 0 {
+                connection.call(Ask::Forget { runs: vec![RunRef::Id(judged.run)] })?;
+            }
+            Ok(judged.verdict)
+        })?;
+        verdicts.extend(judged.into_iter().flatten());
+    }
+    let each = began.elapsed() / verdicts.len().max(1) as u32;
+    let slow: Vec<Duration> = mutants[..(repeat * SLOW_MUTANTS).min(mutants.len())]
+        .iter()
+        .enumerate()
+        .map(|(number, mutant)| {
+            eprintln!("the papers' way: mutant {}", number + 1);
+            papers_way(subject, mutant, scratch.path(), program)
+        })
+        .collect::<anyhow::Result<_>>()?;
+    let repeats = [("hearth".to_owned(), verdicts.len()), ("papers".to_owned(), slow.len())].into();
+    let papers = median(slow);
+    let spent = oracle.toolchain.spent();
+    let cores = std::thread::available_parallelism()?.get();
+    let per_minute = |time: Duration| format!("{:.1}", 60.0 / time.as_secs_f64());
+    let count = |verdict| verdicts.iter().filter(|&&known| known == verdict).count();
+    let share = |part: Duration| {
+        let all = (spent.compile + spent.link + spent.execute).saturating_sub(started_all.compile);
+        format!("{:.0} %", 100.0 * part.as_secs_f64() / all.as_secs_f64())
+    };
+    let about = [
+        ("judged per minute by Hearth", per_minute(each)),
+        ("judged per minute in the papers' way", per_minute(papers)),
+        ("of the mutants pass", count(Verdict::Pass).to_string()),
+        ("of the mutants fail", count(Verdict::Fail).to_string()),
+        ("of the time: compiles", share(spent.compile.saturating_sub(started_all.compile))),
+        ("of the time: assembler and linker", share(spent.link)),
+        ("of the time: executions", share(spent.execute)),
+        ("cores that Hearth uses (the papers' way one)", cores.to_string()),
+        ("program", format!("{PROGRAM} {FAIL}")),
+    ];
+    Ok(SubjectResult {
+        ratios: [("papers".to_owned(), papers.as_secs_f64() / each.as_secs_f64())].into(),
+        medians_s: [("hearth".to_owned(), each.as_secs_f64()), ("papers".to_owned(), papers.as_secs_f64())]
+            .into(),
+        repeats,
+        about: about.into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+    })
+}
+
+/// Different mutants by DiWi's rules, the same in every run.
+fn mutants(text: &[u8]) -> anyhow::Result<Vec<String>> {
+    let program = Program::new(text).context("the program is no text")?;
+    let (rules, mut random, mut known) = (rules(), Rng::with_seed(1), BTreeSet::new());
+    let mut mutants = Vec::new();
+    for _ in 0..100 * MUTANTS {
+        let rule = rules[random.usize(..rules.len())];
+        if let Some(mutant) = program.mutate(rule, &mut random).filter(|mutant| known.insert(mutant.clone()))
+        {
+            mutants.push(mutant);
+        }
+        if mutants.len() == MUTANTS {
+            break;
+        }
+    }
+    ensure!(mutants.len() > 50, "the program has only {} mutants", mutants.len());
+    Ok(mutants)
+}
+
+/// One mutant in the papers' way: compiled both ways, executed twice each, and gcov for each data file.
+fn papers_way(subject: &Subject, mutant: &str, scratch: &Path, program: &Path) -> anyhow::Result<Duration> {
+    let directory = scratch.join("papers");
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
+    }
+    fs::create_dir(&directory)?;
+    fs::write(directory.join("input.c"), mutant)?;
+    let data = directory.join("data");
+    let compiler = subject.binary();
+    let started = Instant::now();
+    let cc1 = |level: &str, output: &str, data: &Path| {
+        let mut command = Command::new(&compiler);
+        command.args(["-quiet", "-w", level, "input.c", "-o", output]);
+        command.arg("-I").arg(program.with_file_name(""));
+        finish(command.current_dir(&directory).env("GCOV_PREFIX", data))
+    };
+    // The failing compile is measured, the passing one is not.
+    let compiles = cc1(FAIL, "fail.s", &data)? && cc1(PASS, "pass.s", &directory.join("unused"))?;
+    if compiles {
+        for name in ["fail", "pass"] {
+            let assembly = format!("{name}.s");
+            let linked = finish(Command::new("gcc").args([&assembly, "-o", name]).current_dir(&directory))?;
+            for _ in 0..if linked { 2 } else { 0 } {
+                finish(Command::new("timeout").args(["2", &format!("./{name}")]).current_dir(&directory))?;
+            }
+        }
+    }
+    let mut elapsed = started.elapsed();
+    let notes = subject.notes_directory();
+    let tree = data.join(notes.strip_prefix("/").unwrap_or(&notes));
+    // The notes lie beside the data in the papers' builds.
+    link_notes(&tree, &notes)?;
+    for file in data_files(&tree)? {
+        let mut gcov = Command::new("gcov");
+        gcov.args(["--json-format", "--stdout"]).arg(file);
+        elapsed += timed(gcov.current_dir(&directory))?;
+    }
+    Ok(elapsed)
+}
+
+/// Runs a command, and says whether it succeeded.
+fn finish(command: &mut Command) -> anyhow::Result<bool> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(command.status().with_context(|| format!("cannot start {command:?}"))?.success())
+}
+
+fn print(subject: &str, result: &SubjectResult) {
+    println!("\n{subject}");
+    for (name, median) in &result.medians_s {
+        println!("{name:<44} {:>9.1} ms a mutant, {} mutants", median * 1000.0, result.repeats[name]);
+    }
+    for (name, text) in &result.about {
+        println!("{name:<44} {text:>9}");
+    }
+    println!("{:<44} {:>8.0}x", "the papers' way over Hearth", result.ratios["papers"]);
+}
