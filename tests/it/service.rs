@@ -87,6 +87,7 @@ fn questions(runs: [u64; 3]) -> Vec<Ask> {
                 aggregation: Aggregation::RankWeighted,
                 level,
                 limit: 30,
+                counts: false,
             });
         }
     }
@@ -290,6 +291,7 @@ fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut
         aggregation: Aggregation::Mean,
         level: Level::Functions,
         limit: 9,
+        counts: false,
     }) else {
         panic!("no ranking")
     };
@@ -580,6 +582,7 @@ fn what_cannot_be_done_is_told() {
                 aggregation: Aggregation::Mean,
                 level: Level::Files,
                 limit: 0,
+                counts: false,
             },
             FailureKind::NoSuchRun,
             "needs a failing run",

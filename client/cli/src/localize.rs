@@ -83,6 +83,9 @@ pub struct SearchArgs {
     /// How the scores of lines make those of files and functions: mean, rank_weighted, sum
     #[arg(long, value_parser = by_name::<Aggregation>)]
     pub aggregation: Option<Aggregation>,
+    /// Let execution counts decide between equals: the more they differ where it passes, the more suspicious
+    #[arg(long)]
+    pub counts: bool,
     /// C programs whose parts are inserted into mutants; the compiler's own test programs if they can be had
     #[arg(long, value_name = "DIRECTORY")]
     pub ingredients: Option<PathBuf>,
@@ -150,6 +153,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         settled: args.search.settled.map(Duration::from_secs),
         formula: args.search.formula,
         aggregation: args.search.aggregation,
+        counts: args.search.counts,
         ingredients: ingredients.as_deref(),
         limit: args.limit,
         launcher: &launcher,

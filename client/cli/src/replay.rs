@@ -145,6 +145,7 @@ impl Replay<'_> {
             settled: search.settled.map(Duration::from_secs),
             formula: search.formula,
             aggregation: search.aggregation,
+            counts: search.counts,
             ingredients: self.ingredients,
             limit: 0,
             launcher: &launcher,

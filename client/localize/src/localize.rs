@@ -50,6 +50,8 @@ pub struct Request<'a> {
     pub formula: Option<Formula>,
     /// How the scores of lines make those of places, if not in the technique's own way.
     pub aggregation: Option<Aggregation>,
+    /// Do execution counts decide between equals?
+    pub counts: bool,
     /// A directory of C programs, whose parts RecBi inserts; only the program itself if there is none.
     pub ingredients: Option<&'a Path>,
     /// How many mutants are judged at the most.

@@ -193,11 +193,7 @@ impl<'a> Session<'a> {
             Technique::Fused => {
                 let options = self.rank_by(votes, Source::Options, level, 0)?;
                 let programs = self.rank_by(votes, Source::Programs, level, 0)?;
-                let mut fused = fuse(options, programs);
-                if limit > 0 {
-                    fused.truncate(limit as usize);
-                }
-                fused
+                fuse(options, programs, limit)
             }
         };
         self.ranking += began.elapsed();
@@ -223,9 +219,13 @@ impl<'a> Session<'a> {
         }
         let refer = |runs: &[u64]| runs.iter().map(|&run| RunRef::Id(run)).collect::<Vec<_>>();
         let mut failing = vec![RunRef::Id(self.oracle.failing_run)];
-        // The papers compare with the failing program alone.
+        // The papers compare with the failing program alone. What failing mutants lack is not guilty where options
+        // differ, either; the other way round, options take out too much.
         if formula == Formula::Votes {
             failing.extend(refer(&runs.failing));
+            if source == Source::Options {
+                failing.extend(refer(&self.programs.failing));
+            }
         }
         let passing = refer(&runs.passing);
         match self.connections.one().call(Ask::Rank {
@@ -235,6 +235,7 @@ impl<'a> Session<'a> {
             aggregation,
             level,
             limit,
+            counts: self.request.counts,
         })? {
             Answer::Ranking(ranking) => Ok(ranking),
             other => bail!("the daemon answers {other:?}"),
@@ -249,7 +250,7 @@ impl<'a> Session<'a> {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Options,
     Programs,

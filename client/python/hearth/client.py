@@ -203,6 +203,7 @@ class Hearth:
         formula: str = "ochiai",
         aggregation: str = "mean",
         limit: int = 0,
+        counts: bool = False,
     ) -> list[Suspect]:
         """What is suspicious, the most suspicious first."""
         ask = {
@@ -211,6 +212,7 @@ class Hearth:
                 "passing": [run_to_json(run) for run in passing],
                 "formula": formula,
                 "aggregation": aggregation,
+                "counts": counts,
                 "level": level,
                 "limit": limit,
             }

@@ -172,6 +172,9 @@ pub enum Ask {
         /// At most so many, the most suspicious ones; 0 for all.
         #[serde(default)]
         limit: u32,
+        /// Do execution counts decide between equals: the more they differ in passing runs, the more suspicious?
+        #[serde(default)]
+        counts: bool,
     },
     /// Give a run a name. It is then kept until it is forgotten; another run of that name loses it.
     Name {

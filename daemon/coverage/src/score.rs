@@ -261,17 +261,37 @@ pub fn place_scores(lines: &[(u32, f64)], places: &Places<'_>, aggregation: Aggr
     named.map(|(place, scores)| (place, aggregation.of(scores))).collect()
 }
 
-/// Sorts by score, the most suspicious first, equals by id.
+/// How much more or less often passing runs executed lines than a failing one, on average, from 0 (as often) to 1 (in
+/// one of them only), for lines that have scores.
 #[must_use]
-pub fn rank(mut scores: Vec<(u32, f64)>) -> Vec<Ranked> {
-    let order = |one: &(u32, f64), other: &(u32, f64)| -> Ordering {
-        other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
+pub fn count_changes(failing: &Counts, passing: &[&Counts], scores: &[(u32, f64)]) -> Vec<(u32, f64)> {
+    let mut sums = vec![0.0; failing.len()];
+    for run in passing {
+        for (line, one, other) in failing.differences(run) {
+            let (one, other) = (one.unsigned_abs() as f64, other.unsigned_abs() as f64);
+            sums[line as usize] += (one - other).abs() / one.max(other);
+        }
+    }
+    let count = passing.len().max(1) as f64;
+    let change = |&(line, _): &(u32, f64)| (line, sums.get(line as usize).copied().unwrap_or(0.0) / count);
+    scores.iter().map(change).collect()
+}
+
+/// Sorts by score, the most suspicious first; equals by what else is known of them, which are the same ids in the same
+/// order, if it is given, then by id.
+#[must_use]
+pub fn rank(scores: Vec<(u32, f64)>, ties: Option<&[(u32, f64)]>) -> Vec<Ranked> {
+    let second = |index: usize| ties.and_then(|ties| ties.get(index)).map_or(0.0, |&(_, tie)| tie);
+    let mut all: Vec<(u32, f64, f64)> =
+        scores.into_iter().enumerate().map(|(index, (id, score))| (id, score, second(index))).collect();
+    let order = |one: &(u32, f64, f64), other: &(u32, f64, f64)| -> Ordering {
+        other.1.total_cmp(&one.1).then(other.2.total_cmp(&one.2))
     };
-    scores.sort_unstable_by(order);
-    let mut ranked = Vec::with_capacity(scores.len());
-    for tie in scores.chunk_by(|one, other| one.1.total_cmp(&other.1).is_eq()) {
+    all.sort_unstable_by(|one, other| order(one, other).then(one.0.cmp(&other.0)));
+    let mut ranked = Vec::with_capacity(all.len());
+    for tie in all.chunk_by(|one, other| order(one, other).is_eq()) {
         let rank = (ranked.len() + tie.len()) as u32;
-        ranked.extend(tie.iter().map(|&(id, score)| Ranked { id, score, rank }));
+        ranked.extend(tie.iter().map(|&(id, score, _)| Ranked { id, score, rank }));
     }
     ranked
 }
@@ -324,6 +344,28 @@ mod tests {
     }
 
     #[test]
+    fn counts_decide_between_equals() {
+        let times = |counts: &[i64]| {
+            let mut block = [0; BLOCK];
+            block[..counts.len()].copy_from_slice(counts);
+            let mut run = Counts::zeros(BLOCK);
+            run.set_block(0, &block, &mut Known::new(BLOCK));
+            run
+        };
+        let failing = times(&[4, 8, 2, 6]);
+        let (one, two) = (times(&[4, 2, 0, 6]), times(&[4, 16, 2, 3]));
+        let scores: Vec<(u32, f64)> = (0..4).map(|line| (line, 1.0)).collect();
+        let changes = count_changes(&failing, &[&one, &two], &scores);
+        for ((_, change), expected) in changes.iter().zip([0.0, (0.75 + 0.5) / 2.0, 0.5, 0.25]) {
+            assert_close(*change, expected);
+        }
+        let order =
+            |ties| rank(scores.clone(), ties).iter().map(|line| (line.id, line.rank)).collect::<Vec<_>>();
+        assert_eq!(order(Some(&changes[..])), [(1, 1), (2, 2), (3, 3), (0, 4)]);
+        assert_eq!(order(None), [(0, 4), (1, 4), (2, 4), (3, 4)]);
+    }
+
+    #[test]
     fn lines_and_places_are_ranked_with_ties_at_their_worst() {
         let failing = run(&[0, 1, 4, 5, 8]);
         let passing = [run(&[0, 4]), run(&[0, 4]), run(&[0, 1, 9])];
@@ -336,7 +378,8 @@ mod tests {
             assert_close(score, expected_score);
         }
         assert_eq!(scores.len(), expected.len());
-        let lines: Vec<(u32, u32)> = rank(scores.clone()).iter().map(|line| (line.id, line.rank)).collect();
+        let lines: Vec<(u32, u32)> =
+            rank(scores.clone(), None).iter().map(|line| (line.id, line.rank)).collect();
         assert_eq!(lines, [(5, 2), (8, 2), (1, 3), (4, 4), (0, 5)]);
         let means = place_scores(&scores, &FILES, Aggregation::Mean);
         assert_close(means[0].1, f64::midpoint(0.5, 0.5_f64.sqrt()));
@@ -345,10 +388,10 @@ mod tests {
         // Of lines that are equally suspicious three and seven make equals.
         let equals: Vec<(u32, f64)> = (0..10).map(|line| (line, (1.0 / 3.0_f64).sqrt())).collect();
         for aggregation in [Aggregation::Mean, Aggregation::RankWeighted] {
-            let ranked = rank(place_scores(&equals, &FILES, aggregation));
+            let ranked = rank(place_scores(&equals, &FILES, aggregation), None);
             assert!(ranked.iter().all(|file| file.rank == 3), "{ranked:?}");
         }
-        let files: Vec<(u32, u32)> = rank(means).iter().map(|file| (file.id, file.rank)).collect();
+        let files: Vec<(u32, u32)> = rank(means, None).iter().map(|file| (file.id, file.rank)).collect();
         assert_eq!(files, [(2, 1), (1, 2), (0, 3)]);
     }
 

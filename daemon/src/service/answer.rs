@@ -56,7 +56,7 @@ pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
                 quality: found.quality,
             }))
         }
-        Ask::Rank { failing, passing, formula, aggregation, level, limit } => {
+        Ask::Rank { failing, passing, formula, aggregation, level, limit, counts } => {
             let Some((first, _)) = failing.split_first() else {
                 let problem = "a ranking needs a failing run: name one in `failing`";
                 return Err(Failure::new(FailureKind::NoSuchRun, problem));
@@ -69,7 +69,8 @@ pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
                 Some(formula) => score::line_scores(&failing, &passing, formula),
                 None => score::line_votes(&failing, &passing),
             };
-            rank(service, &first.map, scores, *aggregation, *level, *limit).map(Answer::Ranking)
+            let ties = counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
+            rank(service, &first.map, scores, ties, *aggregation, *level, *limit).map(Answer::Ranking)
         }
         _ => Err(Failure::new(FailureKind::Internal, "this is answered elsewhere")),
     }
@@ -120,10 +121,12 @@ fn core_formula(formula: Formula) -> Option<score::Formula> {
 }
 
 /// The places with the highest scores.
+#[expect(clippy::too_many_arguments, reason = "they are the question's")]
 fn rank(
     service: &Service,
     map: &SubjectMap,
     lines: Vec<(u32, f64)>,
+    ties: Option<Vec<(u32, f64)>>,
     aggregation: Aggregation,
     level: Level,
     limit: u32,
@@ -134,12 +137,14 @@ fn rank(
         Aggregation::RankWeighted => score::Aggregation::RankWeighted,
         Aggregation::Sum => score::Aggregation::Sum,
     };
-    let scores = match level {
+    let of_places = |lines: Vec<(u32, f64)>, aggregation| match level {
         Level::Lines => lines,
         Level::Functions => score::place_scores(&lines, &places.functions(), aggregation),
         Level::Files => score::place_scores(&lines, &places.files(), aggregation),
     };
-    let mut ranked = score::rank(scores);
+    // How many lines a place has says nothing here.
+    let ties = ties.map(|ties| of_places(ties, score::Aggregation::Mean));
+    let mut ranked = score::rank(of_places(lines, aggregation), ties.as_deref());
     if limit > 0 {
         ranked.truncate(limit as usize);
     }

@@ -68,6 +68,7 @@ fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<Subjec
         aggregation: Aggregation::Mean,
         level,
         limit: 0,
+        counts: false,
     };
     let delta = |index: usize, level, counts| Ask::Delta {
         run: passing[index % passing.len()].into(),

@@ -167,6 +167,7 @@ fn questions(runs: &[RunRef]) -> Vec<Ask> {
         aggregation: Aggregation::Mean,
         level: Level::Files,
         limit: 20,
+        counts: false,
     });
     asks
 }
