@@ -105,8 +105,53 @@ fn what_cannot_be_localized_is_told() {
     drop(world.daemon);
 }
 
-/// DiWi on a bug, twice with the same seed and number of mutants, and once with another seed.
-fn equal_seeds_find_the_same(world: &World, bug: &Value) {
+/// A tcc with a bug that was put into it: a program's mutants point at the function, and the tcc without it says what is
+/// right.
+#[test]
+fn a_bug_put_into_tcc_is_localized_by_function() {
+    let world = World::new();
+    let store = hearth_subject::Store::open().expect("a cache");
+    let tcc = store.find("tcc").unwrap_or_else(|error| panic!("{error}")).binary();
+    let seeded = world.directory.path().join("seeded");
+    fs::create_dir(&seeded).expect("it is made");
+    let programs = crate::project().join("tests/programs/localize");
+    let build = tcc.parent().expect("a directory");
+    crate::run_ok(Command::new(programs.join("seed-tcc")).arg(build).arg(&seeded));
+    // The cache is the user's: the name must be nobody's, and it goes at the end.
+    let name = format!("tcc-seeded-{}", std::process::id());
+    let path = |name: &str| seeded.join(name).to_str().expect("a plain path").to_owned();
+    let (binary, notes) = (path("tcc"), path(""));
+    let added = world.command(&["subject", "add", &name, "--binary", &binary, "--notes", &notes]);
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    let program = programs.join("division.c");
+    let program = program.to_str().expect("a plain path");
+    let arguments = [
+        "localize",
+        program,
+        "--subject",
+        &name,
+        "--reference=tcc",
+        "--fail=",
+        "--count=120",
+        "--budget=300",
+        "--json",
+    ];
+    let output = world.command(&arguments);
+    let options = world.command(&[&arguments[..], &["--technique=options"]].concat());
+    let removed = world.command(&["subject", "remove", "--yes", &name]);
+    assert!(removed.status.success(), "{}", String::from_utf8_lossy(&removed.stderr));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let functions = found["functions"].as_array().expect("a list");
+    let guilty = functions.iter().find(|function| function["function"] == "gen_opic").expect("it is there");
+    assert!(guilty["rank"].as_u64().expect("a rank") <= 3, "{functions:?}");
+    assert!(functions.len() > 3, "all others are as suspicious: {functions:?}");
+    let said = String::from_utf8_lossy(&options.stderr);
+    assert!(said.contains("no options of optimization to turn"), "{said}");
+}
+
+/// A technique on a bug, twice with the same seed and number of mutants, and once with another seed.
+fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
     let sources = hearth_subject::Store::open().expect("a cache").root().join("sources/gcc-12-source");
     let program = sources.join(bug["program"].as_str().expect("a path"));
     let words = |name: &str| {
@@ -116,7 +161,7 @@ fn equal_seeds_find_the_same(world: &World, bug: &Value) {
     let (fail, pass) = (format!("--fail={}", words("fail")), format!("--pass={}", words("pass")));
     let localize = |seed: &str| {
         let options =
-            ["--technique=diwi", "--count=40", "--budget=300", "--json", "--seed", seed, &fail, &pass];
+            ["--technique", technique, "--count=40", "--budget=300", "--json", "--seed", seed, &fail, &pass];
         let output = world.localize(&program, &options);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -148,10 +193,20 @@ fn real_bugs_are_found_and_localized() {
         .map(|(kind, file)| (Value::from(kind), Value::from(file)));
     assert_eq!(found, expected.iter().map(|(kind, file)| (kind, file)).collect::<Vec<_>>());
 
-    let state = world.directory.path().join("replay.jsonl");
+    let [state, plots] = ["replay.jsonl", "plots"].map(|name| world.directory.path().join(name));
     let replay = || {
         let state = state.to_str().expect("a plain path");
-        let output = world.command(&["replay", manifest_path, "--state", state, "--budget", "300"]);
+        let plots = plots.to_str().expect("a plain path");
+        let output = world.command(&[
+            "replay",
+            manifest_path,
+            "--techniques=options",
+            "--state",
+            state,
+            "--budget=300",
+            "--plots",
+            plots,
+        ]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
@@ -170,7 +225,13 @@ fn real_bugs_are_found_and_localized() {
         assert!(rank <= 5, "the guilty file of {program} has rank {rank}");
     }
     assert!(said.contains("wrong code: 2 bugs"), "{said}");
-    equal_seeds_find_the_same(&world, &bugs[0]);
+    for name in ["files", "functions", "course"] {
+        let drawing = fs::read_to_string(plots.join(format!("wrong-code-{name}.svg"))).expect("it is drawn");
+        assert!(drawing.contains("<svg") && drawing.contains("options"), "{drawing}");
+    }
+    for technique in ["diwi", "recbi"] {
+        equal_seeds_find_the_same(&world, &bugs[0], technique);
+    }
     // Nothing is done twice; a line that was cut off is done again, with the same ranking.
     let text = fs::read_to_string(&state).expect("it is there");
     fs::write(&state, &text[..text.trim_end().len() - 10]).expect("it is written");
