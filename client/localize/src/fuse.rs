@@ -7,26 +7,18 @@
 use hearth_client::protocol::Suspect;
 use std::collections::HashMap;
 
-/// Fuses two rankings into one of at most so many suspects; 0 for all.
-pub fn fuse(options: Vec<Suspect>, programs: Vec<Suspect>, limit: u32) -> Vec<Suspect> {
-    // One alone keeps its scores.
-    let mut fused = if options.is_empty() || programs.is_empty() {
-        if options.is_empty() { programs } else { options }
-    } else {
-        both(options, programs)
-    };
-    if limit > 0 {
-        fused.truncate(limit as usize);
-    }
-    fused
-}
+/// What a rank takes from a score, so that it matters between equals only.
+const TIE: f64 = 1e-12;
 
-fn both(options: Vec<Suspect>, programs: Vec<Suspect>) -> Vec<Suspect> {
+/// Fuses two rankings into one.
+pub fn fuse(options: Vec<Suspect>, programs: Vec<Suspect>) -> Vec<Suspect> {
     let mut places: HashMap<(String, u32, String), usize> = HashMap::new();
     let mut fused: Vec<Suspect> = Vec::new();
     let scaled = |ranking: Vec<Suspect>| {
         let most = ranking.first().map_or(1.0, |first| first.score);
-        ranking.into_iter().map(move |suspect| Suspect { score: suspect.score / most, ..suspect })
+        // Of equal scores one may have the better rank: counts may have decided.
+        let score = move |suspect: &Suspect| suspect.score / most - f64::from(suspect.rank) * TIE;
+        ranking.into_iter().map(move |suspect| Suspect { score: score(&suspect), ..suspect })
     };
     for suspect in scaled(options).chain(scaled(programs)) {
         let key = (suspect.source.clone(), suspect.line, suspect.function.clone());
@@ -38,16 +30,29 @@ fn both(options: Vec<Suspect>, programs: Vec<Suspect>) -> Vec<Suspect> {
             }
         }
     }
-    // Equals stay in their order, and all have the last one's rank.
-    fused.sort_by(|one, other| other.score.total_cmp(&one.score));
-    let mut first = 0;
-    while let Some(score) = fused.get(first).map(|suspect| suspect.score) {
-        let equals =
-            fused[first..].iter().take_while(|suspect| suspect.score.total_cmp(&score).is_eq()).count();
-        fused[first..first + equals].iter_mut().for_each(|suspect| suspect.rank = (first + equals) as u32);
-        first += equals;
+    ranked(fused)
+}
+
+/// A function or line is as suspicious as by itself times as its file is: what is guilty of a bug is close to other code
+/// that has to do with it.
+pub fn weigh(places: Vec<Suspect>, files: &[Suspect]) -> Vec<Suspect> {
+    let scores: HashMap<&str, f64> = files.iter().map(|file| (file.source.as_str(), file.score)).collect();
+    let weighed = |place: Suspect| {
+        let weight = scores.get(place.source.as_str()).copied().unwrap_or(0.0);
+        Suspect { score: place.score * weight, ..place }
+    };
+    ranked(places.into_iter().map(weighed).collect())
+}
+
+/// Sorts by score. Equals stay in their order, and all have the last one's rank.
+fn ranked(mut suspects: Vec<Suspect>) -> Vec<Suspect> {
+    suspects.sort_by(|one, other| other.score.total_cmp(&one.score));
+    let mut end = 0;
+    for equals in suspects.chunk_by_mut(|one, other| one.score.total_cmp(&other.score).is_eq()) {
+        end += equals.len() as u32;
+        equals.iter_mut().for_each(|suspect| suspect.rank = end);
     }
-    fused
+    suspects
 }
 
 #[cfg(test)]
@@ -69,12 +74,24 @@ mod tests {
     fn both_count_alike_and_equals_have_the_last_ones_rank() {
         let options = ranking(&[("a", 8.0), ("b", 6.0), ("c", 2.0)]);
         let programs = ranking(&[("d", 0.4), ("b", 0.2), ("e", 0.1), ("c", 0.1)]);
-        let fused = fuse(options.clone(), programs.clone(), 0);
+        let fused = fuse(options.clone(), programs);
         let order: Vec<(&str, u32)> = fused.iter().map(|place| (place.source.as_str(), place.rank)).collect();
         assert_eq!(order, [("b", 1), ("a", 3), ("d", 3), ("c", 4), ("e", 5)]);
         let scores: Vec<f64> = fused.iter().map(|place| place.score).collect();
-        assert_eq!(scores, [1.25, 1.0, 1.0, 0.5, 0.25]);
-        assert_eq!(fuse(options.clone(), programs, 2).len(), 2);
-        assert_eq!(fuse(options.clone(), Vec::new(), 0), options);
+        for (score, expected) in scores.iter().zip([1.25, 1.0, 1.0, 0.5, 0.25]) {
+            assert!((score - expected).abs() < 1e-9, "{scores:?}");
+        }
+        // One alone keeps its order.
+        let alone: Vec<u32> = fuse(options, Vec::new()).iter().map(|place| place.rank).collect();
+        assert_eq!(alone, [1, 2, 3]);
+    }
+
+    #[test]
+    fn functions_are_weighed_by_their_files() {
+        let functions = ranking(&[("a", 1.0), ("b", 0.5), ("c", 0.4)]);
+        let weighed = weigh(functions, &ranking(&[("b", 1.0), ("a", 0.2), ("d", 0.1)]));
+        let order: Vec<(&str, u32)> =
+            weighed.iter().map(|place| (place.source.as_str(), place.rank)).collect();
+        assert_eq!(order, [("b", 1), ("a", 2), ("c", 3)]);
     }
 }

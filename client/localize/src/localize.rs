@@ -20,6 +20,10 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 const LINES: u32 = 3000;
 /// Option sets that are judged between two looks at the ranking.
 const CHUNK: usize = 16;
+/// The share of the time that is kept for what is under way when the search ends, and for the last rankings.
+const RESERVE: f64 = 0.05;
+/// That time at the most.
+const LONGEST_RESERVE: Duration = Duration::from_secs(3);
 /// The share of the time that options may take when mutants come after them.
 const OPTIONS_SHARE: f64 = 0.6;
 
@@ -165,7 +169,9 @@ pub fn localize(
     tell: impl Fn(&Progress) + Sync,
 ) -> Result<Localization, Refusal> {
     let started = Instant::now();
-    let deadline = started + request.budget.min(LONGEST);
+    let budget = request.budget.min(LONGEST);
+    let budget = budget.saturating_sub(budget.mul_f64(RESERVE).min(LONGEST_RESERVE));
+    let deadline = started + budget;
     let toolchain = Toolchain::new(connections.one(), request.subject, request.program, request.launcher)?;
     let (fail, pass) = (request.fail.clone(), request.pass.clone());
     let reference = request.reference.map(|subject| {
@@ -188,7 +194,7 @@ pub fn localize(
         Technique::Options => by_options(&mut session, deadline)?,
         Technique::Diwi(_) | Technique::Recbi(_) => witnesses::find(&mut session)?,
         Technique::Fused => {
-            let until = started + request.budget.min(LONGEST).mul_f64(OPTIONS_SHARE);
+            let until = started + budget.mul_f64(OPTIONS_SHARE);
             let options_done = by_options(&mut session, until)?;
             witnesses::find(&mut session)? && options_done
         }

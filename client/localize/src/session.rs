@@ -1,6 +1,6 @@
 //! A localization under way: what was judged so far, and the rankings that follow from it.
 
-use crate::fuse::fuse;
+use crate::fuse::{fuse, weigh};
 use crate::localize::{Progress, Request, Sample, Witness};
 use crate::oracle::{Judged, Oracle, Verdict};
 use crate::parallel::Connections;
@@ -191,13 +191,26 @@ impl<'a> Session<'a> {
                 self.rank_by(papers, Source::Programs, level, limit)?
             }
             Technique::Fused => {
-                let options = self.rank_by(votes, Source::Options, level, 0)?;
-                let programs = self.rank_by(votes, Source::Programs, level, 0)?;
-                fuse(options, programs, limit)
+                let mut fused = self.fused(level)?;
+                if level != Level::Files {
+                    fused = weigh(fused, &self.fused(Level::Files)?);
+                }
+                if limit > 0 {
+                    fused.truncate(limit as usize);
+                }
+                fused
             }
         };
         self.ranking += began.elapsed();
         Ok(ranking)
+    }
+
+    /// What options and mutants say together.
+    fn fused(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
+        let votes = (Formula::Votes, Aggregation::Sum);
+        let options = self.rank_by(votes, Source::Options, level, 0)?;
+        let programs = self.rank_by(votes, Source::Programs, level, 0)?;
+        Ok(fuse(options, programs))
     }
 
     fn rank_by(
