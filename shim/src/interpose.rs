@@ -543,6 +543,33 @@ pub unsafe extern "C" fn realpath(path: *const c_char, result: *mut c_char) -> *
     ptr::null_mut()
 }
 
+/// The same as compilers call it that check sizes; a path is never longer than what they give.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __realpath_chk(
+    path: *const c_char,
+    result: *mut c_char,
+    room: usize,
+) -> *mut c_char {
+    if room < libc::PATH_MAX as usize {
+        sys::die("hearth: the subject gives realpath too little room\n");
+    }
+    // SAFETY: the arguments are the caller's own.
+    unsafe { realpath(path, result) }
+}
+
+/// The same with a result that is allocated.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canonicalize_file_name(path: *const c_char) -> *mut c_char {
+    // SAFETY: the path is the caller's own.
+    unsafe { realpath(path, ptr::null_mut()) }
+}
+
 /// The real path of a file in memory. Without a place for the result one is allocated for the subject, of the size that
 /// the C library would have: addresses of what it allocates later show in counts.
 unsafe fn real_path_in_memory(path: &Path, result: *mut c_char) -> *mut c_char {

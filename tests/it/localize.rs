@@ -159,22 +159,25 @@ fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
         words.collect::<Vec<_>>().join(" ")
     };
     let (fail, pass) = (format!("--fail={}", words("fail")), format!("--pass={}", words("pass")));
-    let localize = |seed: &str| {
+    let localize = |seed: &str, cores: &str| {
         let options =
             ["--technique", technique, "--count=40", "--budget=300", "--json", "--seed", seed, &fail, &pass];
-        let output = world.localize(&program, &options);
+        let mut command = Command::new("taskset");
+        command.args(["-c", cores]).arg(hearth()).arg("localize").arg(&program).args(["--subject", "gcc-11"]);
+        command.args(options).env("HEARTH_RUNTIME_DIR", world.directory.path().join("run"));
+        let output = command.output().expect("it starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         (found["files"].clone(), found["witnesses"].clone())
     };
-    let first = localize("3");
+    let first = localize("3", "0-1023");
     let witnesses = first.1.as_array().expect("a list");
     assert_eq!(witnesses.len(), 40);
     assert!(witnesses.iter().any(|witness| witness["verdict"] == "pass" && witness["program"].is_string()));
     assert!(witnesses.iter().any(|witness| witness["verdict"] == "fail"));
     assert!(!first.0.as_array().expect("a list").is_empty());
-    assert_eq!(localize("3"), first);
-    assert_ne!(localize("4").1, first.1, "another seed makes other mutants");
+    assert_eq!(localize("3", "0"), first, "on one core");
+    assert_ne!(localize("4", "0-1023").1, first.1, "another seed makes other mutants");
 }
 
 /// Two real bugs: the newer package's programs fail with the subject, and the file that was mended is found.

@@ -361,7 +361,7 @@ fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
             let welcome: Welcome = decode(Encoding::Json, &answer).expect("a welcome");
             let refused = welcome.refused.expect("it refuses");
             assert_eq!(refused.kind, FailureKind::Version);
-            assert!(refused.message.contains("protocol 1, the client 99"), "{}", refused.message);
+            assert!(refused.message.contains("protocol 2, the client 99"), "{}", refused.message);
             dropped(stream, 15);
         });
         scope.spawn(move || {

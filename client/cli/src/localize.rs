@@ -92,8 +92,25 @@ pub struct SearchArgs {
 }
 
 impl SearchArgs {
-    /// The directory of ingredients, which is unpacked if it is not there.
-    pub fn ingredients(&self, subject: &str) -> Option<PathBuf> {
+    /// What else is asked for than a technique, a seed and a budget, in words.
+    pub fn beside(&self) -> String {
+        let Self { seed: _, budget: _, settled, formula, aggregation, counts, ingredients } = self;
+        let words = [
+            settled.map(|seconds| format!("settled {seconds}")),
+            formula.map(|formula| format!("formula {formula:?}")),
+            aggregation.map(|aggregation| format!("aggregation {aggregation:?}")),
+            counts.then(|| "counts".to_owned()),
+            ingredients.as_ref().map(|directory| format!("ingredients {}", directory.display())),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The directory of ingredients, which is unpacked if it is not there; none if no technique uses them.
+    pub fn ingredients(&self, subject: &str, techniques: &[Technique]) -> Option<PathBuf> {
+        let uses = |technique: &Technique| matches!(technique, Technique::Fused | Technique::Recbi(_));
+        if !techniques.iter().any(uses) {
+            return None;
+        }
         if self.ingredients.is_some() {
             return self.ingredients.clone();
         }
@@ -135,10 +152,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launcher = std::env::current_exe()?;
-    let ingredients = match args.technique {
-        Technique::Fused | Technique::Recbi(_) => args.search.ingredients(&args.subject),
-        Technique::Options | Technique::Diwi(_) => None,
-    };
+    let ingredients = args.search.ingredients(&args.subject, &[args.technique]);
     let request = Request {
         subject: &args.subject,
         program: &args.program,
@@ -219,6 +233,15 @@ fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// With what it passes, in words.
+fn passes_with(args: &LocalizeArgs, request: &Request<'_>) -> Option<String> {
+    let options = request.pass.as_deref();
+    match &args.reference {
+        Some(reference) => Some(format!("{} of {reference}", shown(options.unwrap_or(&request.fail)))),
+        None => options.map(shown),
+    }
+}
+
 fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let about = About {
@@ -226,7 +249,7 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         program: &args.program.file_name().unwrap_or_default().to_string_lossy(),
         text: &String::from_utf8_lossy(request.text),
         fail: shown(&request.fail),
-        pass: request.pass.as_deref().map(shown),
+        pass: passes_with(args, request),
         technique: args.technique.name(),
         seed: request.seed,
         budget: request.budget,
@@ -293,7 +316,10 @@ fn print(output: &mut impl Write, found: &Localization, args: &LocalizeArgs) -> 
         .map(|witness| witness.change.as_str())
         .collect();
     if passing.is_empty() {
-        writeln!(output, "nothing that was tried makes it pass, so nothing can be compared")?;
+        writeln!(
+            output,
+            "nothing that was tried makes it pass, so nothing can be compared; give it more time, or try another --technique"
+        )?;
         return Ok(());
     }
     if !args.technique.mutates() {

@@ -54,7 +54,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         bugs::FORMAT
     );
     let programs = source::unpack(&Store::open()?, Recipe::Gcc12, &bugs::parts())?;
-    let ingredients = args.search.ingredients(&manifest.subject);
+    let ingredients = args.search.ingredients(&manifest.subject, &args.techniques);
     let mut connections = Connections::open(&Place::of_user())?;
     let mut done = read_state(&args.state)?;
     let wanted = first_programs(&manifest.bugs);
@@ -69,9 +69,16 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
     let bar = ProgressBar::new_spinner().with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
+    let setting = |technique: Technique, seed: u64| Setting {
+        technique: technique.name().to_owned(),
+        seed,
+        budget_s: args.search.budget,
+        subject: manifest.subject.clone(),
+        beside: args.search.beside(),
+    };
     let mut last = None;
     for (number, &(technique, seed, bug)) in tasks.iter().enumerate() {
-        let setting = Setting { technique: technique.name().to_owned(), seed, budget_s: args.search.budget };
+        let setting = setting(technique, seed);
         if done.iter().any(|done| done.setting == setting && done.is_of(bug)) {
             continue;
         }
@@ -84,17 +91,15 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         let replayed = place.one(&mut connections, bug, technique, &setting, &|progress| {
             bar.set_message(format!("{what}, {}", line_of(progress)));
         })?;
-        bar.suspend(|| print_bug(&replayed));
         append(&args.state, &replayed)?;
+        bar.suspend(|| print_bug(&replayed));
         done.push(replayed);
     }
     bar.finish_and_clear();
     done.retain(|done| {
-        tasks.iter().any(|&(technique, seed, bug)| {
-            let Setting { technique: name, seed: own, budget_s } = &done.setting;
-            (name.as_str(), *own, *budget_s) == (technique.name(), seed, args.search.budget)
-                && done.is_of(bug)
-        })
+        tasks
+            .iter()
+            .any(|&(technique, seed, bug)| done.setting == setting(technique, seed) && done.is_of(bug))
     });
     for kind in [BugKind::WrongCode, BugKind::Crash] {
         let rows: Vec<Row<'_>> =

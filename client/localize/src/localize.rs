@@ -6,7 +6,7 @@ use crate::parallel::Connections;
 use crate::session::{Candidate, Session};
 use crate::technique::Technique;
 use crate::toolchain::Toolchain;
-use crate::witnesses;
+use crate::witnesses::{self, Search};
 use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
 use std::path::Path;
@@ -180,29 +180,22 @@ pub fn localize(
     });
     let oracle = Oracle::new(connections.one(), toolchain, reference.transpose()?, request.text, fail, pass)?;
     if request.technique == Technique::Options && !oracle.toolchain.has_options() {
+        connections.forget([oracle.failing_run]);
         return Err(Refusal::NoOptions);
     }
     let prepared = started.elapsed();
-    if request.technique.mutates() && std::str::from_utf8(request.text).is_err() {
+    let search = request.technique.mutates().then(|| Search::new(request)).transpose()?.flatten();
+    let is_text_needed = matches!(request.technique, Technique::Diwi(_) | Technique::Recbi(_))
+        || !oracle.toolchain.has_options();
+    if search.is_none() && is_text_needed {
+        connections.forget([oracle.failing_run]);
         return Err(Refusal::NotText);
     }
     // With a name it is not forgotten, however many others come and go.
     let (run, name) = (RunRef::Id(oracle.failing_run), format!("failing, of process {}", std::process::id()));
     connections.one().call(Ask::Name { run, name }).map_err(anyhow::Error::from)?;
     let mut session = Session::new(connections, &oracle, request, started, deadline, &tell);
-    let is_complete = match request.technique {
-        Technique::Options => by_options(&mut session, deadline)?,
-        Technique::Diwi(_) | Technique::Recbi(_) => witnesses::find(&mut session)?,
-        Technique::Fused => {
-            let until = started + budget.mul_f64(OPTIONS_SHARE);
-            let options_done = by_options(&mut session, until)?;
-            witnesses::find(&mut session)? && options_done
-        }
-    };
-    session.sample_now()?;
-    let files = session.rank(Level::Files, request.limit)?;
-    let functions = session.rank(Level::Functions, request.limit)?;
-    let lines = session.rank(Level::Lines, LINES)?;
+    let rankings = judge(&mut session, search, started + budget.mul_f64(OPTIONS_SHARE));
     session.forget();
     let Session { witnesses, samples, ranking, .. } = session;
     let executed = |level| match connections.one().call(Ask::Spectrum {
@@ -216,6 +209,7 @@ pub fn localize(
     };
     let [executed_files, executed_functions] = [Level::Files, Level::Functions].map(executed);
     connections.forget([oracle.failing_run]);
+    let Rankings { files, functions, lines, is_complete } = rankings?;
     Ok(Localization {
         kind: oracle.kind.clone(),
         files,
@@ -229,6 +223,38 @@ pub fn localize(
         executed_functions: executed_functions?,
         prepared,
         total: started.elapsed(),
+    })
+}
+
+/// The last rankings.
+struct Rankings {
+    files: Vec<Suspect>,
+    functions: Vec<Suspect>,
+    lines: Vec<Suspect>,
+    is_complete: bool,
+}
+
+/// Finds witnesses, and ranks. Options end earlier where mutants come after them.
+fn judge(
+    session: &mut Session<'_>,
+    search: Option<Search>,
+    options_deadline: Instant,
+) -> anyhow::Result<Rankings> {
+    let (technique, deadline, limit) = (session.request.technique, session.deadline, session.request.limit);
+    let mut is_complete = true;
+    if matches!(technique, Technique::Options | Technique::Fused) {
+        let deadline = if search.is_some() { options_deadline } else { deadline };
+        is_complete &= by_options(session, deadline)?;
+    }
+    if let Some(search) = search {
+        is_complete &= witnesses::find(session, search)?;
+    }
+    session.sample_now()?;
+    Ok(Rankings {
+        files: session.rank(Level::Files, limit)?,
+        functions: session.rank(Level::Functions, limit)?,
+        lines: session.rank(Level::Lines, LINES)?,
+        is_complete,
     })
 }
 
@@ -247,19 +273,22 @@ fn by_options(session: &mut Session<'_>, deadline: Instant) -> anyhow::Result<bo
         (flip.option, options)
     });
     let sets: Vec<(String, Vec<String>)> = levels.chain(flipped).collect();
-    session.progress.lock().unwrap_or_else(PoisonError::into_inner).all = Some(sets.len());
+    session.progress.get_mut().unwrap_or_else(PoisonError::into_inner).all = Some(sets.len());
     let text = session.request.text;
     let (mut is_complete, mut far_passing, mut useless) = (true, Vec::new(), Vec::new());
     for (number, chunk) in sets.chunks(CHUNK).enumerate() {
+        if session.is_settled() {
+            break;
+        }
         let candidates: Vec<Candidate<'_>> = chunk
             .iter()
             .map(|(change, options)| Candidate { change: change.clone(), text, options })
             .collect();
         let judged = session.judge(&candidates, deadline)?;
         is_complete &= judged.iter().all(Option::is_some);
-        for (index, judged) in
-            judged.into_iter().enumerate().filter_map(|(index, judged)| Some((index, judged?)))
-        {
+        let with_coverage =
+            judged.into_iter().enumerate().filter_map(|(index, judged)| Some((index, judged?)));
+        for (index, judged) in with_coverage.filter(|(_, judged)| judged.run > 0) {
             match (judged.verdict, number * CHUNK + index < far) {
                 (Verdict::Pass, true) => far_passing.push(judged.run),
                 (Verdict::Pass, false) => session.options.passing.push(judged.run),
@@ -269,14 +298,12 @@ fn by_options(session: &mut Session<'_>, deadline: Instant) -> anyhow::Result<bo
         }
         session.sample()?;
     }
-    session.progress.lock().unwrap_or_else(PoisonError::into_inner).all = None;
+    session.progress.get_mut().unwrap_or_else(PoisonError::into_inner).all = None;
     // Another level executes much else, and is asked only where no single option makes a difference.
     match session.options.passing.is_empty() {
         true => session.options.passing = far_passing,
         false => useless.extend(far_passing),
     }
-    session.options.failing.retain(|&run| run > 0);
-    session.options.passing.retain(|&run| run > 0);
     session.connections.forget(useless);
     Ok(is_complete)
 }

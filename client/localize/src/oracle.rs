@@ -92,10 +92,14 @@ pub enum Refusal {
         options: String,
     },
     /// There are no options to turn.
-    #[error("the compiler has no options of optimization to turn; use --technique fused")]
+    #[error(
+        "the compiler has no options of optimization to turn; use --technique fused, diwi or recbi, with a program that is UTF-8 text"
+    )]
     NoOptions,
     /// It cannot be mutated.
-    #[error("the program is no UTF-8 text, so it cannot be mutated; use --technique options")]
+    #[error(
+        "the program is no UTF-8 text, so it cannot be mutated; make it UTF-8, or use --technique options"
+    )]
     NotText,
     /// The daemon cannot.
     #[error(transparent)]
@@ -220,7 +224,8 @@ impl Oracle {
         if let Some((_, name)) = &reference {
             pass_text = format!("{pass_text} of {name}");
         }
-        let reference = reference.map_or_else(|| toolchain.clone(), |(reference, _)| reference);
+        let reference =
+            reference.map_or_else(|| toolchain.clone(), |(reference, _)| reference.timed_with(&toolchain));
         let compile = toolchain.compile(connection, text, &fail)?;
         let mut oracle = Self {
             toolchain,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How bugs are localized.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// The technique's name.
     pub technique: String,
@@ -16,6 +16,10 @@ pub struct Setting {
     pub seed: u64,
     /// The time for each, in seconds.
     pub budget_s: u64,
+    /// The compiler.
+    pub subject: String,
+    /// What was asked for beside, as it is shown: `formula dstar, counts`.
+    pub beside: String,
 }
 
 /// What came of one bug.
@@ -302,7 +306,8 @@ mod tests {
             prepared: Duration::ZERO,
             total: Duration::ZERO,
         };
-        let setting = Setting { technique: "options".to_owned(), seed: 1, budget_s: 60 };
+        let setting =
+            Setting { technique: "options".to_owned(), seed: 1, budget_s: 60, ..Setting::default() };
         let replayed = Replayed::new(&bug, &setting, &found);
         assert_eq!(replayed.files, [3, 90]);
         assert_eq!(replayed.functions, [4]);
@@ -323,7 +328,7 @@ mod tests {
             files: Vec::new(),
             functions: Vec::new(),
         };
-        let setting = Setting { technique: "fused".to_owned(), seed: 1, budget_s: 60 };
+        let setting = Setting { technique: "fused".to_owned(), seed: 1, budget_s: 60, ..Setting::default() };
         Replayed {
             files: files.to_vec(),
             first: first.iter().map(|&name| name.to_owned()).collect(),

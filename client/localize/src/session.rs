@@ -7,7 +7,7 @@ use crate::parallel::Connections;
 use crate::technique::Technique;
 use anyhow::bail;
 use hearth_client::protocol::{Aggregation, Formula, Level, Measure, RunRef, Suspect};
-use hearth_client::{Answer, Ask};
+use hearth_client::{Answer, Ask, Connection};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const SAMPLED: u32 = 50;
 /// The shortest time between two samples, which cost a ranking each.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
+/// Longer than any question takes.
+const FAR: Duration = Duration::from_secs(3600);
 
 /// Runs of one source of witnesses.
 #[derive(Debug, Default)]
@@ -51,8 +53,8 @@ pub struct Session<'a> {
     pub samples: Vec<Sample>,
     /// Time for comparisons and rankings.
     pub ranking: Duration,
-    /// Since when the first five files are the same.
-    settled: Option<Instant>,
+    /// When the sample was taken since which the first five files are the same.
+    settled: Duration,
 }
 
 /// Something to judge: a program, the options to compile it with, and how the change is shown.
@@ -88,7 +90,7 @@ impl<'a> Session<'a> {
             programs: Runs::default(),
             samples: Vec::new(),
             ranking: Duration::ZERO,
-            settled: None,
+            settled: Duration::ZERO,
         }
     }
 
@@ -128,23 +130,21 @@ impl<'a> Session<'a> {
 
     /// How many lines of the failing compile a run did not execute.
     fn lacks(&mut self, judged: &Judged) -> anyhow::Result<u64> {
-        let share = 1.0 - self.distance(judged.run, self.oracle.failing_run)?;
+        let share = 1.0 - distance(self.connections.one(), judged.run, self.oracle.failing_run)?;
         let both = (self.oracle.failing_lines + judged.lines) as f64;
         let common = share * both / (1.0 + share);
         Ok(self.oracle.failing_lines.saturating_sub(common.round() as u64))
     }
 
-    /// How far two runs are apart, by their lines.
-    pub fn distance(&mut self, run: u64, against: u64) -> anyhow::Result<f64> {
+    /// How far a run is from others, by their lines.
+    pub fn distances(&mut self, run: u64, others: &[u64]) -> anyhow::Result<Vec<f64>> {
         let began = Instant::now();
-        let (run, against) = (RunRef::Id(run), RunRef::Id(against));
-        let answer =
-            self.connections.one().call(Ask::Distance { run, against, measure: Measure::JaccardLines })?;
+        let never = began + FAR;
+        let distances = self
+            .connections
+            .each(others, never, |connection, &against| distance(connection, run, against))?;
         self.ranking += began.elapsed();
-        match answer {
-            Answer::Distance(distance) => Ok(distance),
-            other => bail!("the daemon answers {other:?}"),
-        }
+        Ok(distances.into_iter().flatten().collect())
     }
 
     /// Takes a sample if the last was some time ago, and tells what is first.
@@ -159,25 +159,30 @@ impl<'a> Session<'a> {
     /// Takes a sample.
     pub fn sample_now(&mut self) -> anyhow::Result<()> {
         let files = self.rank(Level::Files, SAMPLED)?;
+        let at = self.started.elapsed();
         let names =
             |files: &[Suspect]| files.iter().take(5).map(|file| file.source.clone()).collect::<Vec<_>>();
-        let top = names(&files);
-        if self.samples.last().map(|last| names(&last.files)).as_ref() != Some(&top) {
-            self.settled = Some(Instant::now());
+        let first = names(&files);
+        if self.samples.last().is_none_or(|last| names(&last.files) != first) {
+            self.settled = at;
         }
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        progress.first = top;
-        (self.tell)(&progress);
+        let progress = self.progress.get_mut().unwrap_or_else(PoisonError::into_inner);
+        progress.first = first;
+        (self.tell)(progress);
         let (judged, passing) = (progress.judged, progress.passing);
-        drop(progress);
-        self.samples.push(Sample { at: self.started.elapsed(), judged, passing, files });
+        self.samples.push(Sample { at, judged, passing, files });
         Ok(())
     }
 
-    /// Are the first five files the same for as long as was asked for?
+    /// From now on it counts how long the first five files stay the same.
+    pub fn unsettle(&mut self) {
+        self.settled = self.started.elapsed();
+    }
+
+    /// Were the first five files the same for as long as was asked for when the last sample was taken?
     pub fn is_settled(&self) -> bool {
-        let (Some(since), Some(patience)) = (self.settled, self.request.settled) else { return false };
-        since.elapsed() >= patience && self.samples.last().is_some_and(|last| !last.files.is_empty())
+        let Some((patience, last)) = self.request.settled.zip(self.samples.last()) else { return false };
+        last.at >= self.settled + patience && !last.files.is_empty()
     }
 
     /// The ranking that follows from what was judged so far.
@@ -260,6 +265,15 @@ impl<'a> Session<'a> {
         for runs in [&mut self.options, &mut self.programs] {
             self.connections.forget(runs.failing.drain(..).chain(runs.passing.drain(..)));
         }
+    }
+}
+
+/// How far two runs are apart, by their lines.
+fn distance(connection: &mut Connection, run: u64, against: u64) -> anyhow::Result<f64> {
+    let (run, against) = (RunRef::Id(run), RunRef::Id(against));
+    match connection.call(Ask::Distance { run, against, measure: Measure::JaccardLines })? {
+        Answer::Distance(distance) => Ok(distance),
+        other => bail!("the daemon answers {other:?}"),
     }
 }
 

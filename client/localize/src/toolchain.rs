@@ -56,6 +56,12 @@ impl Dialect {
             Self::Tcc => vec!["-w".to_owned(), "-c".to_owned(), format!("-B{}", beside(""))],
         }
     }
+
+    /// The library that its code needs beside the C library, if it is there.
+    fn library(self, compiler: &Path) -> Option<String> {
+        let library = compiler.with_file_name("libtcc1.a");
+        (self == Self::Tcc && library.is_file()).then(|| library.display().to_string())
+    }
 }
 
 /// The orders.
@@ -151,7 +157,7 @@ impl Toolchain {
         };
         let limits = Limits { wall_ms: Some(COMPILE_MS), ..Limits::default() };
         let assemble = tool(&path_of("as")?, words(&["--64", "{}", "-o", "output.o"]), "input.s", limits);
-        let link = tool(&path_of("ld")?, link_arguments()?, "input.o", limits);
+        let link = tool(&path_of("ld")?, link_arguments(dialect.library(&compiler))?, "input.o", limits);
         let limits = Limits {
             wall_ms: Some(EXECUTION_MS),
             output_bytes: Some(EXECUTION_OUTPUT_BYTES),
@@ -169,6 +175,12 @@ impl Toolchain {
     pub fn beside(&self, program: &Path) -> anyhow::Result<Self> {
         let compile = Order { directory: directory_of(program)?, ..self.compile.clone() };
         Ok(Self { compile, ..self.clone() })
+    }
+
+    /// Has its time counted with another's.
+    #[must_use]
+    pub fn timed_with(self, other: &Self) -> Self {
+        Self { times: other.times.clone(), ..self }
     }
 
     /// Where the time went so far.
@@ -227,6 +239,9 @@ impl Toolchain {
         let input =
             RunInput { input: Some("".into()), arguments: Some(with_input(options)), ..RunInput::default() };
         let done = connection.run(self.compile.clone(), input)?;
+        if done.run > 0 {
+            connection.call(Ask::Forget { runs: vec![RunRef::Id(done.run)] })?;
+        }
         let errors = String::from_utf8_lossy(&done.stderr.0).into_owned();
         ensure!(done.outcome == Outcome::Exited(0), "the compiler answers: {}", first_error(&errors));
         Ok(String::from_utf8_lossy(&done.stdout.0).into_owned())
@@ -354,14 +369,15 @@ fn path_of(tool: &str) -> anyhow::Result<String> {
 }
 
 /// The linker's arguments: everything but the program comes first, except archives, which are looked at only for
-/// what is missing so far.
-fn link_arguments() -> anyhow::Result<Vec<String>> {
+/// what is missing so far. The compiler may have one of its own.
+fn link_arguments(own: Option<String>) -> anyhow::Result<Vec<String>> {
     let mut arguments =
         words(&["-m", "elf_x86_64", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2", "-o", "output"]);
     for name in ["crt1.o", "crti.o", "crtbegin.o", "libc.so.6", "libm.so.6"] {
         arguments.push(library(name)?);
     }
     arguments.push("{}".to_owned());
+    arguments.extend(own);
     for name in ["libc_nonshared.a", "libgcc.a", "crtend.o", "crtn.o"] {
         arguments.push(library(name)?);
     }

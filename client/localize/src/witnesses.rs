@@ -1,5 +1,6 @@
 //! Witness programs: mutants of the failing program that pass.
 
+use crate::localize::Request;
 use crate::mutate::ingredients::Pool;
 use crate::mutate::{Program, Rule, rules};
 use crate::oracle::{Judged, Verdict};
@@ -7,7 +8,7 @@ use crate::search::Rules;
 use crate::search::guide::{Chosen, Distances, Guide, Operators, mean};
 use crate::session::{Candidate, Session};
 use crate::technique::Technique;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use fastrand::Rng;
 use std::collections::HashSet;
 use std::time::Instant;
@@ -30,36 +31,57 @@ struct Accepted {
     lines: u64,
 }
 
+/// A search that is ready to begin.
+pub struct Search {
+    random: Rng,
+    mutator: Mutator,
+    program: Program,
+}
+
+impl Search {
+    /// Reads what it needs: what is missing is told before time is spent. `None` if the program is no text.
+    pub fn new(request: &Request<'_>) -> anyhow::Result<Option<Self>> {
+        let Some(program) = Program::new(request.text) else { return Ok(None) };
+        let mut random = Rng::with_seed(request.seed);
+        let mutator = Mutator::new(request, &mut random)?;
+        Ok(Some(Self { random, mutator, program }))
+    }
+}
+
 /// Finds witnesses until the time is over, enough mutants were judged, the ranking stays as it is, or there are no more.
 /// What was learned counts between batches, in the order the mutants were made, so that equal seeds and counts find the
 /// same. Says whether it was done before the time was over.
-pub fn find(session: &mut Session<'_>) -> anyhow::Result<bool> {
+pub fn find(session: &mut Session<'_>, search: Search) -> anyhow::Result<bool> {
     let request = session.request;
-    let mut random = Rng::with_seed(request.seed);
-    let mut mutator = Mutator::new(session, &mut random)?;
-    let not_text = "the program is no UTF-8 text, so it cannot be mutated";
-    let mut seeds = vec![Program::new(request.text).context(not_text)?];
+    let Search { mut random, mut mutator, program } = search;
+    let mut seeds = vec![program];
     let mut failing: Vec<String> = Vec::new();
     let mut known: HashSet<u128> = HashSet::from([xxh3_128(request.text)]);
     let mut accepted: Vec<Accepted> = Vec::new();
     let (mut made, mut next_escalation) = (0, ESCALATION);
+    session.unsettle();
     while Instant::now() < session.deadline && made < request.count && !session.is_settled() {
         let size = BATCH.min(request.count - made);
         let batch = mutator.batch(&seeds, &mut random, &mut known, size);
-        let is_exhausted = batch.is_empty();
         let candidates: Vec<Candidate<'_>> = batch
             .iter()
-            .map(|(pick, text)| Candidate {
-                change: pick.to_string(),
-                text: text.as_bytes(),
-                options: &session.oracle.fail,
+            .filter_map(|(pick, text)| {
+                let text = text.as_ref()?.as_bytes();
+                Some(Candidate { change: pick.to_string(), text, options: &session.oracle.fail })
             })
             .collect();
+        let is_exhausted = candidates.is_empty();
         let judged = session.judge(&candidates, session.deadline)?;
         made += judged.iter().flatten().count();
+        let mut judged = judged.into_iter();
         let mut useless: Vec<u64> = Vec::new();
-        for ((pick, text), judged) in batch.into_iter().zip(judged) {
-            let Some(judged) = judged else { continue };
+        // In the order they were chosen, those without a mutant included.
+        for (pick, text) in batch {
+            let Some(text) = text else {
+                mutator.learn(pick, None);
+                continue;
+            };
+            let Some(judged) = judged.next().flatten() else { continue };
             let passes = judged.verdict == Verdict::Pass && judged.run > 0;
             let distances = passes.then(|| distances(session, &judged, &accepted)).transpose()?.flatten();
             let is_accepted = mutator.learn(pick, distances);
@@ -98,16 +120,17 @@ fn distances(
     judged: &Judged,
     accepted: &[Accepted],
 ) -> anyhow::Result<Option<(Vec<f64>, f64)>> {
-    for same in accepted.iter().filter(|accepted| accepted.lines == judged.lines) {
-        if session.distance(judged.run, same.run)? == 0.0 {
-            return Ok(None);
-        }
+    let runs = |accepted: &mut dyn Iterator<Item = &Accepted>| {
+        accepted.map(|accepted| accepted.run).collect::<Vec<u64>>()
+    };
+    let alike = runs(&mut accepted.iter().filter(|accepted| accepted.lines == judged.lines));
+    if session.distances(judged.run, &alike)?.contains(&0.0) {
+        return Ok(None);
     }
-    let distances = accepted
-        .iter()
-        .map(|accepted| session.distance(judged.run, accepted.run))
-        .collect::<anyhow::Result<Vec<f64>>>()?;
-    Ok(Some((distances, session.distance(judged.run, session.oracle.failing_run)?)))
+    let mut all = runs(&mut accepted.iter());
+    all.push(session.oracle.failing_run);
+    let mut distances = session.distances(judged.run, &all)?;
+    Ok(distances.pop().map(|failing| (distances, failing)))
 }
 
 /// What makes mutants, and learns from what became of them.
@@ -134,33 +157,39 @@ impl std::fmt::Display for Pick {
 }
 
 impl Mutator {
-    fn new(session: &Session<'_>, random: &mut Rng) -> anyhow::Result<Self> {
-        let guide = match session.request.technique {
+    fn new(request: &Request<'_>, random: &mut Rng) -> anyhow::Result<Self> {
+        let guide = match request.technique {
             Technique::Diwi(choice) => {
                 return Ok(Self::Rules(Box::new(Rules::new(rules(), choice, random))));
             }
             Technique::Recbi(guide) => guide,
             Technique::Fused | Technique::Options => Guide::Filter,
         };
-        let pool = match session.request.ingredients {
-            Some(directory) => Pool::read(directory, INGREDIENTS)
-                .with_context(|| format!("cannot read the programs in {}", directory.display()))?,
-            None => Pool::new(std::iter::once(String::from_utf8_lossy(session.request.text).into_owned())),
+        let pool = match request.ingredients {
+            Some(directory) => {
+                let pool = Pool::read(directory, INGREDIENTS)
+                    .with_context(|| format!("cannot read the programs in {}", directory.display()))?;
+                let advice = "--ingredients names a directory of C programs";
+                ensure!(!pool.is_empty(), "there is nothing to insert in {}; {advice}", directory.display());
+                pool
+            }
+            None => Pool::new(std::iter::once(String::from_utf8_lossy(request.text).into_owned())),
         };
         Ok(Self::Operators(Box::new(Operators::new(guide, random)), pool))
     }
 
-    /// Mutants that were not made before, with what made them.
+    /// Mutants that were not made before, with what made them, and what was chosen in between and made none.
     fn batch(
         &mut self,
         seeds: &[Program],
         random: &mut Rng,
         known: &mut HashSet<u128>,
         size: usize,
-    ) -> Vec<(Pick, String)> {
+    ) -> Vec<(Pick, Option<String>)> {
         let mut batch = Vec::new();
+        let mut made = 0;
         for _ in 0..TRIES {
-            if batch.len() == size {
+            if made == size {
                 break;
             }
             let Some(seed) = random.choice(seeds) else { break };
@@ -175,12 +204,9 @@ impl Mutator {
                     (Pick::Operator(chosen), text)
                 }
             };
-            match text.filter(|text| known.insert(xxh3_128(text.as_bytes()))) {
-                Some(text) => batch.push((pick, text)),
-                None => {
-                    self.learn(pick, None);
-                }
-            }
+            let text = text.filter(|text| known.insert(xxh3_128(text.as_bytes())));
+            made += usize::from(text.is_some());
+            batch.push((pick, text));
         }
         batch
     }

@@ -1,10 +1,10 @@
-//! The benchmark `localize`: witnesses judged per minute by Hearth, where its time goes, and the papers' own way on the
-//! same bug and the same mutants: compile, clear the .gcda files, gcov for each file.
+//! The benchmark `localize`: witnesses evaluated per minute by Hearth, where its time goes, and the papers' own way on the
+//! same bug and the same mutants, all of which pass: compile, clear the .gcda files, gcov for each file.
 
 use crate::daemon::Daemon;
 use crate::measure::SubjectResult;
 use crate::plain_run::data_files;
-use crate::warm::{link_notes, median, timed};
+use crate::warm::{link_notes, timed};
 use anyhow::{Context, ensure};
 use fastrand::Rng;
 use hearth_client::protocol::RunRef;
@@ -26,12 +26,12 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = "gcc/testsuite/gcc.dg/pr101885.c";
 const FAIL: &str = "-O3";
 const PASS: &str = "-O0";
-/// Mutants that Hearth judges.
+/// Mutants that Hearth judges to find those that pass.
 const MUTANTS: usize = 200;
-/// Of these, mutants that are judged in the papers' way for each repeat, too.
-const SLOW_MUTANTS: usize = 3;
+/// Of these that pass, mutants that are evaluated both ways for each repeat.
+const BOTH_WAYS: usize = 4;
 
-/// Measures; `repeat` times as many mutants are judged in the slow way.
+/// Measures.
 pub fn run(
     hearth: &Path,
     subjects: &[String],
@@ -57,55 +57,68 @@ fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> a
     let directory = scratch.path().join("run");
     let _daemon = Daemon::start(&hearth.with_file_name("hearthd"), &directory, &[]);
     let mut connections = Connections::open(&Place::at(directory.clone()))?;
-    let toolchain = Toolchain::new(connections.one(), &subject.id().to_string(), program, hearth)?;
-    let (fail, pass) = (vec![FAIL.to_owned()], vec![PASS.to_owned()]);
-    let oracle = Oracle::new(connections.one(), toolchain, None, &text, fail, Some(pass))?;
-    let warm_ups = 16;
-    let started_all = oracle.toolchain.spent();
-    let mut began = Instant::now();
-    let mut verdicts = Vec::new();
-    for (number, batch) in mutants.chunks(warm_ups).enumerate() {
-        if number == 1 {
-            began = Instant::now();
-            verdicts.clear();
-        }
-        let far = Instant::now() + Duration::from_secs(3600);
-        let judged = connections.each(batch, far, |connection, mutant| {
+    let oracle = |connections: &mut Connections| -> anyhow::Result<Oracle> {
+        let toolchain = Toolchain::new(connections.one(), &subject.id().to_string(), program, hearth)?;
+        let (fail, pass) = (vec![FAIL.to_owned()], vec![PASS.to_owned()]);
+        Ok(Oracle::new(connections.one(), toolchain, None, &text, fail, Some(pass))?)
+    };
+    let judge = |connections: &mut Connections, oracle: &Oracle, mutants: &[String]| {
+        let began = Instant::now();
+        let judged = connections.each(mutants, began + Duration::from_secs(3600), |connection, mutant| {
             let judged = oracle.judge(connection, mutant.as_bytes(), &oracle.fail)?;
             if judged.run > 0 {
                 connection.call(Ask::Forget { runs: vec![RunRef::Id(judged.run)] })?;
             }
             Ok(judged.verdict)
         })?;
-        verdicts.extend(judged.into_iter().flatten());
-    }
-    let each = began.elapsed() / verdicts.len().max(1) as u32;
-    let slow: Vec<Duration> = mutants[..(repeat * SLOW_MUTANTS).min(mutants.len())]
+        anyhow::Ok((judged.into_iter().flatten().collect::<Vec<Verdict>>(), began.elapsed()))
+    };
+    // This also gets everything warm.
+    let first = oracle(&mut connections)?;
+    let (verdicts, all) = judge(&mut connections, &first, &mutants)?;
+    let passing = mutants.iter().zip(&verdicts).filter(|(_, verdict)| **verdict == Verdict::Pass);
+    let witnesses: Vec<String> = passing.map(|(mutant, _)| mutant.clone()).take(repeat * BOTH_WAYS).collect();
+    ensure!(!witnesses.is_empty(), "no mutant passes");
+    // Another oracle remembers nothing of them.
+    let second = oracle(&mut connections)?;
+    let before = second.toolchain.spent();
+    let (again, own) = judge(&mut connections, &second, &witnesses)?;
+    ensure!(
+        again.iter().all(|verdict| *verdict == Verdict::Pass),
+        "another verdict the second time: {again:?}"
+    );
+    let spent = second.toolchain.spent();
+    let slow = witnesses
         .iter()
         .enumerate()
-        .map(|(number, mutant)| {
-            eprintln!("the papers' way: mutant {}", number + 1);
-            papers_way(subject, mutant, scratch.path(), program)
+        .map(|(number, witness)| {
+            eprintln!("the papers' way: witness {} of {}", number + 1, witnesses.len());
+            papers_way(subject, witness, scratch.path(), program)
         })
-        .collect::<anyhow::Result<_>>()?;
-    let repeats = [("hearth".to_owned(), verdicts.len()), ("papers".to_owned(), slow.len())].into();
-    let papers = median(slow);
-    let spent = oracle.toolchain.spent();
+        .sum::<anyhow::Result<Duration>>()?;
+    let count = witnesses.len() as u32;
+    let repeats = [("hearth".to_owned(), witnesses.len()), ("papers".to_owned(), witnesses.len())].into();
+    let (each, papers) = (own / count, slow / count);
     let cores = std::thread::available_parallelism()?.get();
     let per_minute = |time: Duration| format!("{:.1}", 60.0 / time.as_secs_f64());
-    let count = |verdict| verdicts.iter().filter(|&&known| known == verdict).count();
+    let of = |verdict| verdicts.iter().filter(|&&known| known == verdict).count();
+    let parts = [
+        spent.compile.saturating_sub(before.compile),
+        spent.link.saturating_sub(before.link),
+        spent.execute.saturating_sub(before.execute),
+    ];
     let share = |part: Duration| {
-        let all = (spent.compile + spent.link + spent.execute).saturating_sub(started_all.compile);
-        format!("{:.0} %", 100.0 * part.as_secs_f64() / all.as_secs_f64())
+        format!("{:.0} %", 100.0 * part.as_secs_f64() / parts.iter().sum::<Duration>().as_secs_f64())
     };
     let about = [
-        ("judged per minute by Hearth", per_minute(each)),
-        ("judged per minute in the papers' way", per_minute(papers)),
-        ("of the mutants pass", count(Verdict::Pass).to_string()),
-        ("of the mutants fail", count(Verdict::Fail).to_string()),
-        ("of the time: compiles", share(spent.compile.saturating_sub(started_all.compile))),
-        ("of the time: assembler and linker", share(spent.link)),
-        ("of the time: executions", share(spent.execute)),
+        ("witnesses per minute by Hearth", per_minute(each)),
+        ("witnesses per minute in the papers' way", per_minute(papers)),
+        ("mutants of all kinds per minute by Hearth", per_minute(all / verdicts.len().max(1) as u32)),
+        ("of the mutants pass", of(Verdict::Pass).to_string()),
+        ("of the mutants fail", of(Verdict::Fail).to_string()),
+        ("of the time: compiles", share(parts[0])),
+        ("of the time: assembler and linker", share(parts[1])),
+        ("of the time: executions", share(parts[2])),
         ("cores that Hearth uses (the papers' way one)", cores.to_string()),
         ("program", format!("{PROGRAM} {FAIL}")),
     ];
@@ -187,7 +200,7 @@ fn finish(command: &mut Command) -> anyhow::Result<bool> {
 fn print(subject: &str, result: &SubjectResult) {
     println!("\n{subject}");
     for (name, median) in &result.medians_s {
-        println!("{name:<44} {:>9.1} ms a mutant, {} mutants", median * 1000.0, result.repeats[name]);
+        println!("{name:<44} {:>9.1} ms a witness, {} witnesses", median * 1000.0, result.repeats[name]);
     }
     for (name, text) in &result.about {
         println!("{name:<44} {text:>9}");

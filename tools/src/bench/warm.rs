@@ -361,7 +361,7 @@ pub fn link_notes(tree: &Path, notes: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn median(mut times: Vec<Duration>) -> Duration {
+fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()
 }

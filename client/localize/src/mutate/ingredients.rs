@@ -56,6 +56,12 @@ pub(super) struct Call {
 }
 
 impl Pool {
+    /// Is there nothing in it?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.branches.is_empty() && self.loops.is_empty() && self.calls.is_empty()
+    }
+
     /// The ingredients of some programs.
     #[must_use]
     pub fn new(programs: impl Iterator<Item = String>) -> Self {
