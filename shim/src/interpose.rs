@@ -169,7 +169,7 @@ unsafe fn open_stream(path: *const c_char, mode: *const c_char) -> Option<*mut l
         Ok(fd) => Some(unsafe { libc::fdopen(fd, mode) }),
         Err(error) => {
             sys::set_errno(error);
-            Some(std::ptr::null_mut())
+            Some(ptr::null_mut())
         }
     }
 }
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn tmpfile() -> *mut libc::FILE {
         Ok(fd) => unsafe { libc::fdopen(fd, c"w+".as_ptr()) },
         Err(error) => {
             sys::set_errno(error);
-            std::ptr::null_mut()
+            ptr::null_mut()
         }
     }
 }

@@ -101,6 +101,7 @@ impl<'a> Session<'a> {
         deadline: Instant,
     ) -> anyhow::Result<Vec<Option<Judged>>> {
         let Self { connections, oracle, started, progress, tell, .. } = self;
+        let progress = &*progress;
         let judged = connections.each(candidates, deadline, |connection, candidate| {
             let judged = oracle.judge(connection, candidate.text, candidate.options)?;
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);

@@ -121,7 +121,6 @@ fn core_formula(formula: Formula) -> Option<score::Formula> {
 }
 
 /// The places with the highest scores.
-#[expect(clippy::too_many_arguments, reason = "they are the question's")]
 fn rank(
     service: &Service,
     map: &SubjectMap,

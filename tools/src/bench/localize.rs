@@ -58,7 +58,7 @@ fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> a
     let _daemon = Daemon::start(&hearth.with_file_name("hearthd"), &directory, &[]);
     let mut connections = Connections::open(&Place::at(directory.clone()))?;
     let oracle = |connections: &mut Connections| -> anyhow::Result<Oracle> {
-        let toolchain = Toolchain::new(connections.one(), &subject.id().to_string(), program, hearth)?;
+        let toolchain = Toolchain::new(connections.one(), subject.id(), program, hearth)?;
         let (fail, pass) = (vec![FAIL.to_owned()], vec![PASS.to_owned()]);
         Ok(Oracle::new(connections.one(), toolchain, None, &text, fail, Some(pass))?)
     };
