@@ -199,7 +199,13 @@ fn localize(directory: &Path, html: &Path) -> Output {
                 int main(void) { int a; return one(&a, (float *)&a); }\n";
     fs::write(&program, text).expect("it is written");
     let mut command = Command::new(hearth());
-    command.arg("localize").arg(program).args(["--subject=gcc-11", "--fail=-O2", "--pass=-O0", "--html"]);
+    command.arg("localize").arg(program).args([
+        "--subject=gcc-11",
+        "--fail=-O2",
+        "--pass=-O0",
+        "--count=30",
+        "--html",
+    ]);
     run(command.arg(html).env("HEARTH_RUNTIME_DIR", directory.join("run")))
 }
 

@@ -152,6 +152,10 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launcher = std::env::current_exe()?;
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
+    let bar = ProgressBar::new_spinner().with_style(style);
+    bar.set_message("looking for the compiler's test programs, which are unpacked once");
+    bar.enable_steady_tick(Duration::from_millis(200));
     let ingredients = args.search.ingredients(&args.subject, &[args.technique]);
     let request = Request {
         subject: &args.subject,
@@ -173,9 +177,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         launcher: &launcher,
     };
     let mut connections = Connections::open(&Place::of_user())?;
-    let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
-    let bar = ProgressBar::new_spinner().with_style(style).with_message("seeing how the program fails");
-    bar.enable_steady_tick(Duration::from_millis(200));
+    bar.set_message("seeing how the program fails");
     let found = find(&mut connections, &request, |progress| bar.set_message(line_of(progress)));
     bar.finish_and_clear();
     let found = found?;
