@@ -71,12 +71,12 @@ pub struct SearchArgs {
     /// Where random choices begin
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// How long a bug may take, in seconds
-    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
-    pub budget: u64,
-    /// End when the first five files have been the same for so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub settled: Option<u64>,
+    /// How long a bug may take: 60s, 5m, or a number of seconds
+    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = time)]
+    pub budget: Duration,
+    /// End when the first five files have been the same for this long
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub settled: Option<Duration>,
     /// How lines are scored, instead of the technique's own way: votes, ochiai, tarantula, jaccard, dstar, op2, barinel
     #[arg(long, value_parser = by_name::<Formula>)]
     pub formula: Option<Formula>,
@@ -96,7 +96,7 @@ impl SearchArgs {
     pub fn beside(&self) -> String {
         let Self { seed: _, budget: _, settled, formula, aggregation, counts, ingredients } = self;
         let words = [
-            settled.map(|seconds| format!("settled {seconds}")),
+            settled.map(|time| format!("settled {}", humantime::format_duration(time))),
             formula.map(|formula| format!("formula {formula:?}")),
             aggregation.map(|aggregation| format!("aggregation {aggregation:?}")),
             counts.then(|| "counts".to_owned()),
@@ -139,6 +139,14 @@ pub fn technique_parser() -> impl TypedValueParser<Value = Technique> {
     PossibleValuesParser::new(names).map(|name| Technique::by_name(&name).unwrap_or(Technique::ALL[0]))
 }
 
+/// Reads a time: a number is of seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text).map_err(|error| format!("{error}; try 60s or 5m")),
+    }
+}
+
 /// Reads a value that has the name it has in the protocol.
 fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
     serde_json::from_value(Value::String(name.replace('-', "_"))).map_err(|error| error.to_string())
@@ -167,8 +175,8 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         technique: args.technique,
         seed: args.search.seed,
         count: args.count,
-        budget: Duration::from_secs(args.search.budget),
-        settled: args.search.settled.map(Duration::from_secs),
+        budget: args.search.budget,
+        settled: args.search.settled,
         formula: args.search.formula,
         aggregation: args.search.aggregation,
         counts: args.search.counts,

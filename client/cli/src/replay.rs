@@ -72,7 +72,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let setting = |technique: Technique, seed: u64| Setting {
         technique: technique.name().to_owned(),
         seed,
-        budget_s: args.search.budget,
+        budget_s: args.search.budget.as_secs(),
         subject: manifest.subject.clone(),
         beside: args.search.beside(),
     };
@@ -146,8 +146,8 @@ impl Replay<'_> {
             technique,
             seed: setting.seed,
             count: usize::MAX,
-            budget: Duration::from_secs(search.budget),
-            settled: search.settled.map(Duration::from_secs),
+            budget: search.budget,
+            settled: search.settled,
             formula: search.formula,
             aggregation: search.aggregation,
             counts: search.counts,
