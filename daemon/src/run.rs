@@ -26,6 +26,9 @@ pub struct RunRequest {
     pub limits: RunLimits,
     /// Keep the counters themselves, for a report of every branch.
     pub keep_counters: bool,
+    /// The run does not find the file of its own program, from which a compiler that crashes reads for a second what to
+    /// call the functions on its stack.
+    pub hides_program: bool,
     /// Set when nobody wants the run any more: it is then ended as if it had timed out.
     pub unwanted: Option<Arc<AtomicBool>>,
 }

@@ -76,7 +76,8 @@ impl Stage {
             processes: limits.processes,
             directory_length,
             addition_count: request.environment.len() as u32,
-            address: 0,
+            hides_program: u32::from(request.hides_program),
+            ..Request::default()
         };
         let (channel, channel_end) = packet::pair().during("make a socket")?;
         Ok(Self {

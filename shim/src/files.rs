@@ -9,7 +9,7 @@
 use crate::path::{Path, descriptor_path};
 use crate::sys::{self, Result};
 use crate::{message, server, start};
-use hearth_shim_abi::{FILE_LIMIT, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, Note, WARM_INPUT};
+use hearth_shim_abi::{FILE_LIMIT, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, Note, PROGRAM_PATH, WARM_INPUT};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -59,8 +59,8 @@ static INPUT_OPENED: AtomicBool = AtomicBool::new(false);
 /// For names of temporary files.
 static TEMPORARY: AtomicI32 = AtomicI32::new(0);
 
-/// Makes the files a run's own.
-pub fn begin(channel: c_int, input: c_int) -> Result<()> {
+/// Makes the files a run's own. It may be one that does not find the file of its own program.
+pub fn begin(channel: c_int, input: c_int, hides_program: bool) -> Result<()> {
     CHANNEL.store(channel, Ordering::Relaxed);
     INPUT.store(input, Ordering::Relaxed);
     // A run that begins has one thread, so the table can be used in parts.
@@ -69,6 +69,11 @@ pub fn begin(channel: c_int, input: c_int) -> Result<()> {
         if let Entry { path, target: Target::Memory(old) } = with_table(|entries, _| entries[index]) {
             copy_early_file(&path, old)?;
         }
+    }
+    if hides_program {
+        // SAFETY: it is a C string.
+        let program = unsafe { Path::resolve(libc::AT_FDCWD, PROGRAM_PATH.as_ptr()) }?;
+        set(&program, Target::Removed)?;
     }
     Ok(())
 }

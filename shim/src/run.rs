@@ -55,7 +55,7 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
         .and_then(|()| announce(channel))
         .and_then(|()| standard_streams([stdin, stdout, stderr]))
         .and_then(|()| if input >= 0 { sys::move_up(input) } else { Ok(-1) })
-        .and_then(|input| files::begin(channel, input))
+        .and_then(|input| files::begin(channel, input, request.hides_program != 0))
         .and_then(|()| limit(request))
         .and_then(|()| surround(request, text));
     if let Err(error) = prepared {

@@ -83,6 +83,9 @@ pub struct SearchArgs {
     /// How the scores of lines make those of files and functions: mean, rank_weighted, sum
     #[arg(long, value_parser = by_name::<Aggregation>)]
     pub aggregation: Option<Aggregation>,
+    /// Leave out mutants that do what C leaves undefined: each is compiled once more, to trap when it does
+    #[arg(long)]
+    pub screen: bool,
     /// Let execution counts decide between equals: the more they differ where it passes, the more suspicious
     #[arg(long)]
     pub counts: bool,
@@ -94,11 +97,12 @@ pub struct SearchArgs {
 impl SearchArgs {
     /// What else is asked for than a technique, a seed and a budget, in words.
     pub fn beside(&self) -> String {
-        let Self { seed: _, budget: _, settled, formula, aggregation, counts, ingredients } = self;
+        let Self { seed: _, budget: _, settled, formula, aggregation, screen, counts, ingredients } = self;
         let words = [
             settled.map(|time| format!("settled {}", humantime::format_duration(time))),
             formula.map(|formula| format!("formula {formula:?}")),
             aggregation.map(|aggregation| format!("aggregation {aggregation:?}")),
+            screen.then(|| "screen".to_owned()),
             counts.then(|| "counts".to_owned()),
             ingredients.as_ref().map(|directory| format!("ingredients {}", directory.display())),
         ];
@@ -179,6 +183,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         settled: args.search.settled,
         formula: args.search.formula,
         aggregation: args.search.aggregation,
+        screen: args.search.screen,
         counts: args.search.counts,
         ingredients: ingredients.as_deref(),
         limit: args.limit,
@@ -193,7 +198,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     let page = args.html.as_deref().map(|path| write_page(path, &page_of(args, &request, &found)));
     let mut output = io::stdout().lock();
     let written = match args.json {
-        true => writeln!(output, "{}", as_json(&found)),
+        true => writeln!(output, "{}", as_json(&found, &request)),
         false => print(&mut output, &found, args),
     };
     match written {
@@ -211,7 +216,11 @@ pub fn line_of(progress: &Progress) -> String {
     let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let first: Vec<String> = progress.first.iter().map(name).collect();
     let first = if first.is_empty() { String::new() } else { format!("; first {}", first.join(", ")) };
-    format!("{}{all} judged: {} pass, {} fail{first}", progress.judged, progress.passing, progress.failing)
+    let rate = progress.judged as f64 / progress.elapsed.as_secs_f64().max(0.001);
+    format!(
+        "{}{all} judged, {rate:.0} a second: {} pass, {} fail{first}",
+        progress.judged, progress.passing, progress.failing
+    )
 }
 
 /// Sees that a file can be written, and leaves all as it was: the time is spent only then.
@@ -274,7 +283,7 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
     })
 }
 
-fn as_json(found: &Localization) -> Value {
+fn as_json(found: &Localization, request: &Request<'_>) -> Value {
     let (kind, crash) = match &found.kind {
         Kind::Crash(crash) => ("crash", Some(crash)),
         Kind::WrongCode => ("wrong-code", None),
@@ -295,6 +304,11 @@ fn as_json(found: &Localization) -> Value {
         "format": FORMAT,
         "kind": kind,
         "crash": crash,
+        "subject": request.subject,
+        "fail": request.fail,
+        "pass": request.pass,
+        "technique": request.technique.name(),
+        "seed": request.seed,
         "files": found.files,
         "functions": found.functions,
         "witnesses": witnesses,
@@ -311,9 +325,11 @@ fn print(output: &mut impl Write, found: &Localization, args: &LocalizeArgs) -> 
     }?;
     writeln!(
         output,
-        "{} judged in {:.1} s: {} pass, {} fail, {} neither{}",
+        "{} judged in {:.1} s ({}, seed {}): {} pass, {} fail, {} neither{}",
         found.witnesses.len(),
         found.total.as_secs_f64(),
+        args.technique.name(),
+        args.search.seed,
         found.count(Verdict::Pass),
         found.count(Verdict::Fail),
         found.witnesses.len() - found.count(Verdict::Pass) - found.count(Verdict::Fail),

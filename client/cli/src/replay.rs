@@ -150,6 +150,7 @@ impl Replay<'_> {
             settled: search.settled,
             formula: search.formula,
             aggregation: search.aggregation,
+            screen: search.screen,
             counts: search.counts,
             ingredients: self.ingredients,
             limit: 0,
@@ -209,7 +210,8 @@ impl<'a> Row<'a> {
     }
 
     fn functions(&self) -> Summary {
-        Summary::new(self.bugs.iter().map(|bug| &bug.functions[..]))
+        let known = self.bugs.iter().filter(|bug| bug.has_true_functions());
+        Summary::new(known.map(|bug| &bug.functions[..]))
     }
 }
 
@@ -225,16 +227,17 @@ fn print_table(kind: BugKind, rows: &[Row<'_>], repeat: u64) {
     let median = if repeat > 1 { format!(", medians of {repeat} repeats") } else { String::new() };
     println!("\n{}: {bugs} bugs{median}", name_of(kind));
     println!(
-        "{:<13} {:<10} {:>5} {:>5} {:>6} {:>6} {:>8} {:>8} {:>10}",
-        "", "", "Top-1", "Top-5", "Top-10", "Top-20", "MFR", "MAR", "s per bug"
+        "{:<13} {:<10} {:>4} {:>5} {:>5} {:>6} {:>6} {:>8} {:>8} {:>10}",
+        "", "", "bugs", "Top-1", "Top-5", "Top-10", "Top-20", "MFR", "MAR", "s per bug"
     );
     for row in rows {
         let seconds = row.bugs.iter().map(|bug| bug.total_s).sum::<f64>() / row.bugs.len().max(1) as f64;
         for (level, summary) in [("files", row.files()), ("functions", row.functions())] {
             let [one, five, ten, twenty] = summary.top;
             println!(
-                "{:<13} {level:<10} {one:>5} {five:>5} {ten:>6} {twenty:>6} {:>8.1} {:>8.1} {seconds:>10.1}",
+                "{:<13} {level:<10} {:>4} {one:>5} {five:>5} {ten:>6} {twenty:>6} {:>8.1} {:>8.1} {seconds:>10.1}",
                 row.technique.name(),
+                summary.bugs,
                 summary.mean_first_rank,
                 summary.mean_average_rank
             );

@@ -54,6 +54,8 @@ pub struct Request<'a> {
     pub formula: Option<Formula>,
     /// How the scores of lines make those of places, if not in the technique's own way.
     pub aggregation: Option<Aggregation>,
+    /// Are programs left out that do what C leaves undefined?
+    pub screen: bool,
     /// Do execution counts decide between equals?
     pub counts: bool,
     /// A directory of C programs, whose parts RecBi inserts; only the program itself if there is none.
@@ -77,6 +79,8 @@ pub struct Progress {
     pub passing: usize,
     /// Those that fail.
     pub failing: usize,
+    /// How long it has taken.
+    pub elapsed: Duration,
     /// The files that are the most suspicious so far.
     pub first: Vec<String>,
 }
@@ -178,7 +182,14 @@ pub fn localize(
         Toolchain::new(connections.one(), subject, request.program, request.launcher)
             .map(|toolchain| (toolchain, subject))
     });
-    let oracle = Oracle::new(connections.one(), toolchain, reference.transpose()?, request.text, fail, pass)?;
+    let mut oracle =
+        Oracle::new(connections.one(), toolchain, reference.transpose()?, request.text, fail, pass)?;
+    if request.screen
+        && let Err(refusal) = oracle.screen(connections.one(), request.text)
+    {
+        connections.forget([oracle.failing_run]);
+        return Err(refusal);
+    }
     if request.technique == Technique::Options && !oracle.toolchain.has_options() {
         connections.forget([oracle.failing_run]);
         return Err(Refusal::NoOptions);

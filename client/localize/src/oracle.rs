@@ -91,6 +91,19 @@ pub enum Refusal {
         /// The options.
         options: String,
     },
+    /// It is to be screened, and is undefined itself.
+    #[error(
+        "the program itself does what C leaves undefined when it is compiled with {options}, so mutants cannot be screened; mend it, or leave --screen out"
+    )]
+    Undefined {
+        /// The options.
+        options: String,
+    },
+    /// Nothing can screen it.
+    #[error(
+        "the compiler that says what is right cannot screen programs, only GCC's cc1 can; leave --screen out"
+    )]
+    NoScreen,
     /// There are no options to turn.
     #[error(
         "the compiler has no options of optimization to turn; use --technique fused, diwi or recbi, with a program that is UTF-8 text"
@@ -133,6 +146,8 @@ pub enum Reason {
     /// It passes, but ends otherwise than the failing program does when it is compiled to pass: one of its checks fails, or
     /// none is reached, so the bug may be there and not show.
     EndsOtherwise,
+    /// It does what C leaves undefined.
+    Undefined,
 }
 
 impl fmt::Display for Reason {
@@ -144,6 +159,7 @@ impl fmt::Display for Reason {
             Self::Flaky => "two executions differ",
             Self::DoesNotLink => "cannot be linked",
             Self::EndsOtherwise => "passes, but ends otherwise than before",
+            Self::Undefined => "does what C leaves undefined",
         })
     }
 }
@@ -184,6 +200,8 @@ pub struct Oracle {
     known: Mutex<HashMap<u128, Executed>>,
     /// What the passing options make of a program, by its hash; `None` if they do not compile it.
     expected: Mutex<HashMap<u128, Option<Executed>>>,
+    /// Whether a program does what C leaves undefined, by its hash; `None` if nobody wants to know.
+    undefined: Option<Mutex<HashMap<u128, bool>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,6 +257,7 @@ impl Oracle {
             fails_by_limit: false,
             known: Mutex::default(),
             expected: Mutex::default(),
+            undefined: None,
         };
         let failing = compile.compiled;
         let passing = match (&oracle.pass, &failing) {
@@ -293,6 +312,25 @@ impl Oracle {
         Ok(oracle)
     }
 
+    /// From now on, programs that do what C leaves undefined are neither passing nor failing. A crash of the compiler is
+    /// one whatever the program would do.
+    ///
+    /// # Errors
+    /// If the failing program is one of them, or nothing can tell.
+    pub fn screen(&mut self, connection: &mut Connection, text: &[u8]) -> Result<(), Refusal> {
+        if self.kind != Kind::WrongCode {
+            return Ok(());
+        }
+        if !self.reference.has_options() {
+            return Err(Refusal::NoScreen);
+        }
+        self.undefined = Some(Mutex::default());
+        match self.is_undefined(connection, text)? {
+            true => Err(Refusal::Undefined { options: shown(self.pass.as_deref().unwrap_or_default()) }),
+            false => Ok(()),
+        }
+    }
+
     /// Judges a program compiled with some options instead of the failing ones.
     ///
     /// # Errors
@@ -323,14 +361,37 @@ impl Oracle {
         let Executed::Behaves(behaviour) = &expected else {
             return unusable(expected.reason().unwrap_or(Reason::Limit));
         };
-        match found {
-            _ if found == expected && Some(behaviour.outcome) == self.ending => Ok(judged(Verdict::Pass)),
-            _ if found == expected => unusable(Reason::EndsOtherwise),
-            Executed::Behaves(_) => Ok(judged(Verdict::Fail)),
+        let verdict = match found {
+            _ if found == expected && Some(behaviour.outcome) == self.ending => Verdict::Pass,
+            _ if found == expected => return unusable(Reason::EndsOtherwise),
+            Executed::Behaves(_) => Verdict::Fail,
             // The failing program may be one that does not end.
-            Executed::Limit if self.fails_by_limit => Ok(judged(Verdict::Fail)),
-            _ => unusable(found.reason().unwrap_or(Reason::Limit)),
+            Executed::Limit if self.fails_by_limit => Verdict::Fail,
+            _ => return unusable(found.reason().unwrap_or(Reason::Limit)),
+        };
+        match self.is_undefined(connection, text)? {
+            true => unusable(Reason::Undefined),
+            false => Ok(judged(verdict)),
         }
+    }
+
+    /// Does a program do what C leaves undefined? No if nobody wants to know.
+    fn is_undefined(&self, connection: &mut Connection, text: &[u8]) -> anyhow::Result<bool> {
+        let Some(undefined) = &self.undefined else { return Ok(false) };
+        let hash = xxh3_128(text);
+        if let Some(&known) = locked(undefined).get(&hash) {
+            return Ok(known);
+        }
+        let pass = self.pass.as_deref().unwrap_or_default();
+        let is_undefined = match self.reference.compile_screened(connection, text, pass)? {
+            Compiled::Code(code) => {
+                let executed = self.executed(connection, &self.reference, code)?;
+                matches!(executed, Executed::Behaves(behaviour) if behaviour.outcome == Toolchain::TRAP)
+            }
+            Compiled::Crash(_) | Compiled::Refused(_) => false,
+        };
+        locked(undefined).insert(hash, is_undefined);
+        Ok(is_undefined)
     }
 
     /// What code does when it is linked and executed, twice.

@@ -101,6 +101,12 @@ impl Replayed {
         }
     }
 
+    /// Do the change logs name functions that were mended? It is not known of a bug that was not localized.
+    #[must_use]
+    pub fn has_true_functions(&self) -> bool {
+        self.refusal.is_some() || !self.functions.is_empty()
+    }
+
     /// Is it what came of this bug?
     #[must_use]
     pub fn is_of(&self, bug: &Bug) -> bool {
@@ -227,7 +233,7 @@ pub struct Summary {
     pub bugs: usize,
     /// How many have a true one among the first 1, 5, 10 and 20.
     pub top: [usize; 4],
-    /// The mean of the first true one's rank, of those that have one.
+    /// The mean of the first true one's rank. A bug that was not localized has the last rank of all.
     pub mean_first_rank: f64,
     /// The mean of the mean rank of all true ones.
     pub mean_average_rank: f64,
@@ -238,17 +244,20 @@ impl Summary {
     #[must_use]
     pub fn new<'a>(ranks: impl Iterator<Item = &'a [u32]>) -> Self {
         let ranks: Vec<&[u32]> = ranks.collect();
-        let firsts: Vec<u32> = ranks.iter().filter_map(|ranks| ranks.first().copied()).collect();
-        let averages = ranks
-            .iter()
-            .filter(|ranks| !ranks.is_empty())
-            .map(|ranks| ranks.iter().map(|&rank| f64::from(rank)).sum::<f64>() / ranks.len() as f64);
-        let count = firsts.len().max(1) as f64;
+        let last = [ranks.iter().copied().flatten().copied().max().unwrap_or(u32::MAX)];
+        let ranked: Vec<&[u32]> =
+            ranks.iter().map(|&ranks| if ranks.is_empty() { &last[..] } else { ranks }).collect();
+        let top =
+            |limit: u32| ranks.iter().filter(move |ranks| ranks.first().is_some_and(|&rank| rank <= limit));
+        let mean =
+            |values: &[u32]| values.iter().copied().map(f64::from).sum::<f64>() / values.len().max(1) as f64;
+        let means: Vec<f64> = ranked.iter().map(|ranks| mean(ranks)).collect();
+        let firsts: Vec<u32> = ranked.iter().filter_map(|ranks| ranks.first().copied()).collect();
         Self {
             bugs: ranks.len(),
-            top: [1, 5, 10, 20].map(|limit| firsts.iter().filter(|&&rank| rank <= limit).count()),
-            mean_first_rank: firsts.iter().map(|&rank| f64::from(rank)).sum::<f64>() / count,
-            mean_average_rank: averages.sum::<f64>() / count,
+            top: [1, 5, 10, 20].map(|limit| top(limit).count()),
+            mean_first_rank: mean(&firsts),
+            mean_average_rank: means.iter().sum::<f64>() / means.len().max(1) as f64,
         }
     }
 }
@@ -314,9 +323,10 @@ mod tests {
         let none = Replayed::refused(&bug, &setting, Some("no".to_owned()));
         let summary = Summary::new([&replayed.files[..], &[1], &none.files].into_iter());
         assert_eq!((summary.bugs, summary.top), (3, [1, 2, 2, 2]));
-        assert!((summary.mean_first_rank - 2.0).abs() < 1e-9);
-        assert!((summary.mean_average_rank - (46.5 + 1.0) / 2.0).abs() < 1e-9);
+        assert!((summary.mean_first_rank - (3.0 + 1.0 + 90.0) / 3.0).abs() < 1e-9);
+        assert!((summary.mean_average_rank - (46.5 + 1.0 + 90.0) / 3.0).abs() < 1e-9);
     }
+
     fn replayed(program: &str, files: &[u32], first: &[&str], course: &[(f64, Option<u32>)]) -> Replayed {
         let bug = Bug {
             report: 7,

@@ -106,10 +106,11 @@ impl<'a> Session<'a> {
             let judged = oracle.judge(connection, candidate.text, candidate.options)?;
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
             progress.judged += 1;
+            progress.elapsed = started.elapsed();
             progress.passing += usize::from(judged.verdict == Verdict::Pass);
             progress.failing += usize::from(judged.verdict == Verdict::Fail);
             tell(&progress);
-            Ok((judged, started.elapsed()))
+            Ok((judged, progress.elapsed))
         })?;
         for (candidate, (judged, at)) in
             candidates.iter().zip(&judged).filter_map(|(candidate, judged)| Some((candidate, (*judged)?)))

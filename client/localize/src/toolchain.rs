@@ -208,6 +208,7 @@ impl Toolchain {
             input: Some(text.to_vec().into()),
             arguments: Some(arguments),
             send_files: true,
+            hides_program: true,
             ..RunInput::default()
         };
         let done = timed(&self.times.compile, || connection.run(self.compile.clone(), input))?;
@@ -247,11 +248,28 @@ impl Toolchain {
         Ok(String::from_utf8_lossy(&done.stdout.0).into_owned())
     }
 
-    /// Can the compiler be asked for its options?
+    /// Can the compiler be asked for its options, and told to screen programs?
     #[must_use]
     pub fn has_options(&self) -> bool {
         self.dialect == Dialect::Cc1
     }
+
+    /// Compiles a program such that it ends by [`TRAP`](Self::TRAP) when it does what C leaves undefined.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn compile_screened(
+        &self,
+        connection: &mut Connection,
+        text: &[u8],
+        options: &[String],
+    ) -> anyhow::Result<Compiled> {
+        let options: Vec<String> = options.iter().cloned().chain(words(&SCREEN)).collect();
+        self.compile_only(connection, text, &options)
+    }
+
+    /// How a screened program ends that does what C leaves undefined.
+    pub const TRAP: Outcome = Outcome::Signalled(4);
 
     /// Assembles, if that is needed, and links; `None` if that is refused.
     ///
@@ -296,6 +314,9 @@ pub struct Executable(Vec<u8>);
 /// The machine's name among directories of headers and libraries.
 const MULTIARCH: &str = "x86_64-linux-gnu";
 
+/// The compiler's options that end a program when it does what C leaves undefined, without any library.
+const SCREEN: [&str; 2] = ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"];
+
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
@@ -330,10 +351,15 @@ fn compiled(done: RunDone) -> Compiled {
     }
 }
 
-/// What a compiler says of its own crash.
+/// What a compiler says of its own crash, with the pass it was in unless it says where it was.
 fn crash(errors: &str) -> Option<String> {
-    let (_, rest) = errors.split_once("internal compiler error: ")?;
-    Some(rest.lines().next().unwrap_or_default().trim().to_owned())
+    let (before, rest) = errors.split_once("internal compiler error: ")?;
+    let crash = rest.lines().next().unwrap_or_default().trim();
+    let during = before.lines().rfind(|line| line.starts_with("during "));
+    Some(match during {
+        Some(pass) if !crash.contains(", at ") => format!("{crash}, {pass}"),
+        _ => crash.to_owned(),
+    })
 }
 
 /// The first error, without where it is.

@@ -33,7 +33,7 @@ _TRIES = 3
 _FRAME_LIMIT = 64 << 20
 
 #: The bytes of an input, or all that a run is given: ``input``, ``stdin``, ``arguments``, ``environment``,
-#: ``name``, ``send_files``.
+#: ``name``, ``send_files``, ``hides_program``.
 Input = Union[str, bytes, Mapping[str, Any]]
 
 
@@ -156,7 +156,8 @@ class Hearth:
         self._call({"warm": {"order": order.to_json()}})
 
     def run(self, order: Order, input: Optional[Input] = None, **given: Any) -> Run:
-        """Runs once. ``given``: ``stdin``, ``arguments``, ``environment``, ``name``, ``send_files``."""
+        """Runs once. ``given``: ``stdin``, ``arguments``, ``environment``, ``name``, ``send_files``,
+        ``hides_program``."""
         answer = self._call({"run": {"order": order.to_json(), "input": _input(input, given)}})
         return Run.from_json(answer["run"])
 

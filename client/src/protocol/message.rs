@@ -322,6 +322,10 @@ pub struct RunInput {
     /// Send the files that the run writes; else only their sizes.
     #[serde(default)]
     pub send_files: bool,
+    /// The run does not find the file of its own program: a compiler that crashes then says so at once, without the
+    /// names of the functions on its stack, for which it would read its debug information for a second.
+    #[serde(default)]
+    pub hides_program: bool,
 }
 
 /// A run that is kept.

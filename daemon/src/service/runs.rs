@@ -96,6 +96,7 @@ fn run_now(
         environment: input.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         limits: limits(&order.limits),
         keep_counters: false,
+        hides_program: input.hides_program,
         unwanted: Some(unwanted.clone()),
     };
     let answer = service.pool.run(&resolved.key, resolved.map.as_ref(), &request);

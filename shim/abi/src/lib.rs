@@ -11,9 +11,10 @@
 #![forbid(unsafe_code)]
 
 use bytemuck::{Pod, Zeroable};
+use core::ffi::CStr;
 
 /// Changes with anything in this file.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The environment variable that names the control socket's descriptor; [`INACTIVE`] makes the shim stay out
 /// of the way. The shim takes it, and what else Hearth added, out of the environment before `main`.
@@ -33,6 +34,8 @@ pub const PATH_LIMIT: usize = 4096;
 pub const REQUEST_LIMIT: usize = 32 * 1024;
 /// The longest note, in bytes.
 pub const NOTE_LIMIT: usize = 8 + PATH_LIMIT;
+/// Where a process finds the file of its own program.
+pub const PROGRAM_PATH: &CStr = c"/proc/self/exe";
 /// How many arguments a run may be given.
 pub const ARGUMENT_LIMIT: usize = 1024;
 /// How many files a run may write.
@@ -89,6 +92,10 @@ pub struct Request {
     pub addition_count: u32,
     /// For [`REQUEST_MARK`].
     pub address: u64,
+    /// 1 if the run is not to find [`PROGRAM_PATH`].
+    pub hides_program: u32,
+    /// Nothing.
+    pub reserved: u32,
 }
 
 /// Fork a run.
@@ -175,6 +182,6 @@ pub const NOTE_FORKED: u32 = 4;
 pub const NOTE_FAILED: u32 = 5;
 
 const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
-const _: () = assert!(size_of::<Request>() == 48);
+const _: () = assert!(size_of::<Request>() == 56);
 const _: () = assert!(size_of::<Event>() == 64);
 const _: () = assert!(size_of::<Note>() == 8);
