@@ -9,7 +9,9 @@
 use crate::path::{Path, descriptor_path};
 use crate::sys::{self, Result};
 use crate::{message, server, start};
-use hearth_shim_abi::{FILE_LIMIT, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, Note, PROGRAM_PATH, WARM_INPUT};
+use hearth_shim_abi::{
+    CRASH_PATH, FILE_LIMIT, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, Note, PROGRAM_PATH, WARM_INPUT,
+};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -111,8 +113,12 @@ fn is_early() -> bool {
     start::config().is_some() && !server::is_warm()
 }
 
-/// Waits for runs if a path that is about to be opened is the input, and that is the warm point.
+/// Waits for runs if a path that is about to be opened is the input, and that is the warm point. A run that opens
+/// [`CRASH_PATH`] crashes.
 pub fn before_open(path: &Path) {
+    if server::is_run() && path.as_bytes() == CRASH_PATH.as_bytes() {
+        sys::kill(sys::pid(), libc::SIGSEGV);
+    }
     if !server::is_warm()
         && let Some(config) = start::config()
         && is_input(path)

@@ -83,6 +83,7 @@ fn questions(runs: [u64; 3]) -> Vec<Ask> {
             asks.push(Ask::Rank {
                 failing: vec![one.clone()],
                 passing: vec![two.clone(), three.clone()],
+                innocent: Vec::new(),
                 formula,
                 aggregation: Aggregation::RankWeighted,
                 level,
@@ -287,6 +288,7 @@ fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut
     let Ok(Answer::Ranking(suspects)) = hearth.call(Ask::Rank {
         failing: vec![runs(one)],
         passing: vec![runs(two), runs(three)],
+        innocent: Vec::new(),
         formula: Formula::Ochiai,
         aggregation: Aggregation::Mean,
         level: Level::Functions,
@@ -578,6 +580,7 @@ fn what_cannot_be_done_is_told() {
             Ask::Rank {
                 failing: Vec::new(),
                 passing: Vec::new(),
+                innocent: Vec::new(),
                 formula: Formula::Ochiai,
                 aggregation: Aggregation::Mean,
                 level: Level::Files,

@@ -196,8 +196,7 @@ pub fn localize(
     }
     let prepared = started.elapsed();
     let search = request.technique.mutates().then(|| Search::new(request)).transpose()?.flatten();
-    let is_text_needed = matches!(request.technique, Technique::Diwi(_) | Technique::Recbi(_))
-        || !oracle.toolchain.has_options();
+    let is_text_needed = !request.technique.is_own() || !oracle.toolchain.has_options();
     if search.is_none() && is_text_needed {
         connections.forget([oracle.failing_run]);
         return Err(Refusal::NotText);
@@ -206,6 +205,9 @@ pub fn localize(
     let (run, name) = (RunRef::Id(oracle.failing_run), format!("failing, of process {}", std::process::id()));
     connections.one().call(Ask::Name { run, name }).map_err(anyhow::Error::from)?;
     let mut session = Session::new(connections, &oracle, request, started, deadline, &tell);
+    if matches!(oracle.kind, Kind::Crash(_)) && request.technique.is_own() {
+        session.innocent = oracle.toolchain.crash_on_purpose(session.connections.one())?;
+    }
     let rankings = judge(&mut session, search, started + budget.mul_f64(OPTIONS_SHARE));
     session.forget();
     let Session { witnesses, samples, ranking, .. } = session;
@@ -253,7 +255,7 @@ fn judge(
 ) -> anyhow::Result<Rankings> {
     let (technique, deadline, limit) = (session.request.technique, session.deadline, session.request.limit);
     let mut is_complete = true;
-    if matches!(technique, Technique::Options | Technique::Fused) {
+    if technique.is_own() {
         let deadline = if search.is_some() { options_deadline } else { deadline };
         is_complete &= by_options(session, deadline)?;
     }

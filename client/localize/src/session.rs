@@ -49,6 +49,8 @@ pub struct Session<'a> {
     pub options: Runs,
     /// Mutants.
     pub programs: Runs,
+    /// Runs whose lines are not suspicious.
+    pub innocent: Vec<u64>,
     /// The rankings on the way.
     pub samples: Vec<Sample>,
     /// Time for comparisons and rankings.
@@ -88,6 +90,7 @@ impl<'a> Session<'a> {
             witnesses: Vec::new(),
             options: Runs::default(),
             programs: Runs::default(),
+            innocent: Vec::new(),
             samples: Vec::new(),
             ranking: Duration::ZERO,
             settled: Duration::ZERO,
@@ -248,9 +251,11 @@ impl<'a> Session<'a> {
             }
         }
         let passing = refer(&runs.passing);
+        let innocent = refer(&self.innocent);
         match self.connections.one().call(Ask::Rank {
             failing,
             passing,
+            innocent,
             formula,
             aggregation,
             level,
@@ -267,6 +272,7 @@ impl<'a> Session<'a> {
         for runs in [&mut self.options, &mut self.programs] {
             self.connections.forget(runs.failing.drain(..).chain(runs.passing.drain(..)));
         }
+        self.connections.forget(self.innocent.drain(..));
     }
 }
 

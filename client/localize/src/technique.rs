@@ -71,6 +71,12 @@ impl Technique {
         Self::ALL.into_iter().find(|technique| technique.name() == name)
     }
 
+    /// Is it Hearth's own? The others rank as the papers do.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::Fused | Self::Options)
+    }
+
     /// Does it mutate the program?
     #[must_use]
     pub fn mutates(self) -> bool {

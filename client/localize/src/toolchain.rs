@@ -5,7 +5,7 @@
 
 use crate::localize::Spent;
 use anyhow::{Context, bail, ensure};
-use hearth_client::protocol::{Limits, Order, Outcome, RunDone, RunInput, RunRef};
+use hearth_client::protocol::{CRASH_PATH, Limits, Order, Outcome, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -47,13 +47,22 @@ impl Dialect {
         let beside = |name: &str| compiler.with_file_name(name).display().to_string();
         match self {
             Self::Cc1 => {
-                let mut always = words(&["-quiet", "-w", "-imultiarch", MULTIARCH]);
+                let mut always =
+                    words(&["-quiet", "-w", "-fno-diagnostics-show-caret", "-imultiarch", MULTIARCH]);
                 always.extend(["-isystem".to_owned(), beside("include")]);
                 always.extend(["-isystem".to_owned(), beside("include-fixed")]);
                 always
             }
             // Its own headers are where its libraries are.
             Self::Tcc => vec!["-w".to_owned(), "-c".to_owned(), format!("-B{}", beside(""))],
+        }
+    }
+
+    /// The passes in which it can be made to crash on purpose, as its options name them; those that report a crash.
+    fn crashing_passes(self) -> &'static [&'static str] {
+        match self {
+            Self::Cc1 => &["tree-lower", "ipa-visibility", "rtl-expand"],
+            Self::Tcc => &[],
         }
     }
 
@@ -213,6 +222,27 @@ impl Toolchain {
         };
         let done = timed(&self.times.compile, || connection.run(self.compile.clone(), input))?;
         Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
+    }
+
+    /// Compiles that crash on purpose in passes of each kind, while next to nothing is compiled: what they executed,
+    /// the report of the crash above all, is no sign of a bug.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn crash_on_purpose(&self, connection: &mut Connection) -> anyhow::Result<Vec<u64>> {
+        let mut runs = Vec::new();
+        for pass in self.dialect.crashing_passes() {
+            let options = [format!("-fdump-{pass}={CRASH_PATH}")];
+            let compile = self.compile(connection, b"int main(void) { return 0; }\n", &options)?;
+            let is_crash = matches!(compile.compiled, Compiled::Crash(_));
+            ensure!(
+                is_crash && compile.run > 0,
+                "the compiler does not crash on purpose with {}",
+                options[0]
+            );
+            runs.push(compile.run);
+        }
+        Ok(runs)
     }
 
     /// Compiles a program whose coverage nobody wants.

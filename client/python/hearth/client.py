@@ -205,12 +205,14 @@ class Hearth:
         aggregation: str = "mean",
         limit: int = 0,
         counts: bool = False,
+        innocent: Sequence[RunRef] = (),
     ) -> list[Suspect]:
-        """What is suspicious, the most suspicious first."""
+        """What is suspicious, the most suspicious first; nothing that an ``innocent`` run executed is."""
         ask = {
             "rank": {
                 "failing": [run_to_json(run) for run in failing],
                 "passing": [run_to_json(run) for run in passing],
+                "innocent": [run_to_json(run) for run in innocent],
                 "formula": formula,
                 "aggregation": aggregation,
                 "counts": counts,

@@ -160,6 +160,9 @@ pub enum Ask {
         failing: Vec<RunRef>,
         /// The passing ones.
         passing: Vec<RunRef>,
+        /// Runs whose lines are not suspicious, whatever else executed them: what every crash executes, say.
+        #[serde(default)]
+        innocent: Vec<RunRef>,
         /// The formula for lines.
         #[serde(default)]
         formula: Formula,
@@ -327,6 +330,10 @@ pub struct RunInput {
     #[serde(default)]
     pub hides_program: bool,
 }
+
+/// A run that opens this path gets a `SIGSEGV`: what a program does only because it crashes can be seen in a run that
+/// would not.
+pub const CRASH_PATH: &str = "/dev/hearth-crash";
 
 /// A run that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

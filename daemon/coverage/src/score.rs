@@ -154,9 +154,24 @@ impl Formula {
     }
 }
 
-/// The scores of the lines that failing runs executed, by line id, in order.
+/// The lines that any of some runs executed, as bits by block.
+fn executed_by_any(runs: &[&Counts]) -> Vec<u64> {
+    let mut any = vec![0; runs.iter().map(|run| run.bits().count()).max().unwrap_or(0)];
+    for run in runs {
+        any.iter_mut().zip(run.bits()).for_each(|(any, bits)| *any |= bits);
+    }
+    any
+}
+
+/// The scores of the lines that failing runs executed, and innocent ones did not, by line id, in order.
 #[must_use]
-pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -> Vec<(u32, f64)> {
+pub fn line_scores(
+    failing: &[&Counts],
+    passing: &[&Counts],
+    innocent: &[&Counts],
+    formula: Formula,
+) -> Vec<(u32, f64)> {
+    let innocent = executed_by_any(innocent);
     let (all_failed, all_passed) = (failing.len() as u32, passing.len() as u32);
     let mut failed: Vec<(usize, [u32; BLOCK])> = Vec::new();
     Counts::tally(failing, failing, |block, sums| failed.push((block, *sums)));
@@ -166,7 +181,8 @@ pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -
     Counts::tally(passing, failing, |block, passed| {
         let Some((_, failed)) = failed.next() else { return };
         for (index, (&failed, &passed)) in failed.iter().zip(passed).enumerate() {
-            if failed > 0 {
+            let is_innocent = innocent.get(block).is_some_and(|bits| bits >> index & 1 == 1);
+            if failed > 0 && !is_innocent {
                 let tally = Tally { failed, passed, all_failed, all_passed };
                 scores.push(((block * BLOCK + index) as u32, formula.score(tally)));
             }
@@ -178,11 +194,11 @@ pub fn line_scores(failing: &[&Counts], passing: &[&Counts], formula: Formula) -
 /// Of this many failing runs one may lack a line that the others have in common: it may fail for reasons of its own.
 const ONE_MAY_LACK: usize = 200;
 
-/// The votes of passing runs for lines that the first failing run and, but for one in 200, all others executed, by line
-/// id, in order. The lines that a passing run has not executed share its vote evenly; the fewer they are, the more they
+/// The votes of passing runs for lines that the first failing run and, but for one in 200, all others executed, and
+/// innocent ones did not, by line id, in order. The lines that a passing run has not executed share its vote evenly; the fewer they are, the more they
 /// tell, so the vote of a run that lacks n lines weighs 1 / sqrt(n).
 #[must_use]
-pub fn line_votes(failing: &[&Counts], passing: &[&Counts]) -> Vec<(u32, f64)> {
+pub fn line_votes(failing: &[&Counts], passing: &[&Counts], innocent: &[&Counts]) -> Vec<(u32, f64)> {
     let Some((first, others)) = failing.split_first() else { return Vec::new() };
     let mut common: Vec<u64> = first.bits().collect();
     let mut lacking = vec![0_usize; common.len() * BLOCK];
@@ -194,6 +210,7 @@ pub fn line_votes(failing: &[&Counts], passing: &[&Counts]) -> Vec<(u32, f64)> {
     for (line, _) in lacking.iter().enumerate().filter(|&(_, &count)| count > failing.len() / ONE_MAY_LACK) {
         common[line / BLOCK] &= !(1 << (line % BLOCK));
     }
+    common.iter_mut().zip(executed_by_any(innocent)).for_each(|(bits, innocent)| *bits &= !innocent);
     let mut votes = vec![0.0; common.len() * BLOCK];
     for run in passing {
         let missing = || common.iter().zip(run.bits()).map(|(common, bits)| common & !bits).enumerate();
@@ -370,7 +387,7 @@ mod tests {
         let failing = run(&[0, 1, 4, 5, 8]);
         let passing = [run(&[0, 4]), run(&[0, 4]), run(&[0, 1, 9])];
         let passing: Vec<&Counts> = passing.iter().collect();
-        let scores = line_scores(&[&failing], &passing, Formula::Ochiai);
+        let scores = line_scores(&[&failing], &passing, &[], Formula::Ochiai);
         // With one failing run the formula is 1 / sqrt(1 + ep).
         let expected = [(0, 0.5), (1, 0.5_f64.sqrt()), (4, (1.0 / 3.0_f64).sqrt()), (5, 1.0), (8, 1.0)];
         for (&(line, score), (expected_line, expected_score)) in scores.iter().zip(expected) {
@@ -402,7 +419,7 @@ mod tests {
         let passing = [run(&[0]), run(&[0, 1, 9]), run(&[0, 1, 4])];
         let passing: Vec<&Counts> = passing.iter().collect();
         // Lines 0, 1 and 4 are common; the first run lacks 1 and 4, the second 4, the third nothing.
-        let votes = line_votes(&failing, &passing);
+        let votes = line_votes(&failing, &passing, &[]);
         assert_eq!(votes.iter().map(|&(line, _)| line).collect::<Vec<_>>(), [1, 4]);
         let half = 0.5 / 2.0_f64.sqrt();
         assert_close(votes[0].1, half);
@@ -410,13 +427,13 @@ mod tests {
         let files = place_scores(&votes, &FILES, Aggregation::Sum);
         assert_eq!(files.iter().map(|&(file, _)| file).collect::<Vec<_>>(), [0, 1]);
         assert_close(files[1].1, half + 1.0);
-        assert_eq!(line_votes(&[], &passing), []);
+        assert_eq!(line_votes(&[], &passing, &[]), []);
         // One of 200 that lacks a line does not matter, two do.
         let (usual, odd) = (run(&[0, 4]), run(&[0]));
         for (odd_count, lines) in [(1, &[4][..]), (2, &[])] {
             let mut many = vec![&usual; 200 - odd_count];
             many.resize(200, &odd);
-            let votes = line_votes(&many, &[&run(&[0])]);
+            let votes = line_votes(&many, &[&run(&[0])], &[]);
             assert_eq!(votes.iter().map(|&(line, _)| line).collect::<Vec<_>>(), lines);
         }
     }

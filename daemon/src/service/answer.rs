@@ -56,18 +56,20 @@ pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
                 quality: found.quality,
             }))
         }
-        Ask::Rank { failing, passing, formula, aggregation, level, limit, counts } => {
+        Ask::Rank { failing, passing, innocent, formula, aggregation, level, limit, counts } => {
             let Some((first, _)) = failing.split_first() else {
                 let problem = "a ranking needs a failing run: name one in `failing`";
                 return Err(Failure::new(FailureKind::NoSuchRun, problem));
             };
             let first = service.store().get(first)?;
-            let (failing, passing) = (all(service, failing, &first)?, all(service, passing, &first)?);
-            let failing: Vec<&Counts> = failing.iter().map(|kept| &kept.spectrum.lines).collect();
-            let passing: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
+            let [failing, passing, innocent] =
+                [failing, passing, innocent].map(|runs| all(service, runs, &first));
+            let (failing, passing, innocent) = (failing?, passing?, innocent?);
+            let [failing, passing, innocent] = [&failing, &passing, &innocent]
+                .map(|runs| runs.iter().map(|kept| &kept.spectrum.lines).collect::<Vec<&Counts>>());
             let scores = match core_formula(*formula) {
-                Some(formula) => score::line_scores(&failing, &passing, formula),
-                None => score::line_votes(&failing, &passing),
+                Some(formula) => score::line_scores(&failing, &passing, &innocent, formula),
+                None => score::line_votes(&failing, &passing, &innocent),
             };
             let ties = counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
             rank(service, &first.map, scores, ties, *aggregation, *level, *limit).map(Answer::Ranking)

@@ -213,3 +213,11 @@ fn file_info(file: OutputFile, send: bool) -> FileInfo {
 fn microseconds(time: Duration) -> u64 {
     time.as_micros() as u64
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn clients_and_the_shim_mean_the_same_path() {
+        assert_eq!(hearth_client::protocol::CRASH_PATH, hearth_shim_abi::CRASH_PATH);
+    }
+}

@@ -36,6 +36,8 @@ pub const REQUEST_LIMIT: usize = 32 * 1024;
 pub const NOTE_LIMIT: usize = 8 + PATH_LIMIT;
 /// Where a process finds the file of its own program.
 pub const PROGRAM_PATH: &CStr = c"/proc/self/exe";
+/// A run that opens this path gets a `SIGSEGV`: what a program does only because it crashes can be seen in a run that would not.
+pub const CRASH_PATH: &str = "/dev/hearth-crash";
 /// How many arguments a run may be given.
 pub const ARGUMENT_LIMIT: usize = 1024;
 /// How many files a run may write.

@@ -64,6 +64,7 @@ fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<Subjec
     let rank = |level| Ask::Rank {
         failing: vec![failing.into()],
         passing: refs(&passing),
+        innocent: Vec::new(),
         formula: Formula::Ochiai,
         aggregation: Aggregation::Mean,
         level,

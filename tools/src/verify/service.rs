@@ -163,6 +163,7 @@ fn questions(runs: &[RunRef]) -> Vec<Ask> {
     asks.push(Ask::Rank {
         failing: runs[..1].to_vec(),
         passing: runs[1..].to_vec(),
+        innocent: Vec::new(),
         formula: Formula::Ochiai,
         aggregation: Aggregation::Mean,
         level: Level::Files,
