@@ -5,6 +5,7 @@ use crate::hearth;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -47,7 +48,7 @@ impl World {
 fn what_cannot_be_localized_is_told() {
     let world = World::new();
     let fine = "int main(void) { return 0; }";
-    let table: [(&str, &[&str], &str); 10] = [
+    let table: [(&str, &[&str], &str); 11] = [
         (fine, &["--fail=-O2", "--pass=-O0"], "does not fail: with -O2 and with -O0 it exited with code 0"),
         (
             fine,
@@ -82,6 +83,11 @@ fn what_cannot_be_localized_is_told() {
              \"=a\"(t) : : \"rdx\"); printf(\"%llu\\n\", t); return 0; }",
             &["--fail=-O2", "--pass=-O0"],
             "differ; a program that fails must fail always",
+        ),
+        (
+            "int f(int x) { int y = x + 1; return y > x; } int main(void) { return !f(__INT_MAX__); }",
+            &["--fail=-O2", "--pass=-O0", "--screen"],
+            "the program itself does what C leaves undefined when it is compiled with -O0",
         ),
         (
             "int main(void) { for (;;); }",
@@ -150,15 +156,56 @@ fn a_bug_put_into_tcc_is_localized_by_function() {
     assert!(said.contains("no options of optimization to turn"), "{said}");
 }
 
-/// A technique on a bug, twice with the same seed and number of mutants, and once with another seed.
-fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
+/// Witnesses of a bug, with the arguments for its program and options.
+fn witnesses_of(world: &World, bug: &Value, more: &[&str]) -> Vec<Value> {
+    let (program, fail, pass) = program_and_options(bug);
+    let program = program.to_str().expect("a plain path");
+    let arguments = ["localize", program, "--subject=gcc-11", &fail, &pass, "--budget=300", "--json"];
+    let output = world.command(&[&arguments[..], more].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    found["witnesses"].as_array().expect("a list").clone()
+}
+
+/// Does a program trap when another compiler has it checked for what C leaves undefined?
+fn is_undefined(world: &World, program: &str) -> bool {
+    let [source, binary] = ["checked.c", "checked"].map(|name| world.directory.path().join(name));
+    fs::write(&source, program).expect("it is written");
+    let screen = ["-w", "-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-o"];
+    crate::run_ok(Command::new("gcc-12").args(screen).args([&binary, &source]));
+    let status = Command::new("timeout").arg("10").arg(&binary).status().expect("it runs");
+    status.signal() == Some(libc::SIGILL) || status.code() == Some(128 + libc::SIGILL)
+}
+
+/// Mutants that do what C leaves undefined are witnesses unless they are screened.
+fn undefined_mutants_are_screened(world: &World, bug: &Value) {
+    let more = ["--technique=diwi", "--count=40"];
+    let undefined = |witnesses: &[Value]| {
+        let passing: Vec<&str> = witnesses.iter().filter_map(|witness| witness["program"].as_str()).collect();
+        assert!(passing.len() > 10, "{} pass", passing.len());
+        passing.into_iter().filter(|program| is_undefined(world, program)).count()
+    };
+    assert!(undefined(&witnesses_of(world, bug, &more)) > 0, "there is something to screen");
+    let screened = witnesses_of(world, bug, &[&more[..], &["--screen"]].concat());
+    assert_eq!(undefined(&screened), 0);
+    let reasons = screened.iter().filter(|witness| witness["reason"] == "does what C leaves undefined");
+    assert!(reasons.count() > 0);
+}
+
+/// Where a bug's program is, and the options it fails and passes with.
+fn program_and_options(bug: &Value) -> (PathBuf, String, String) {
     let sources = hearth_subject::Store::open().expect("a cache").root().join("sources/gcc-12-source");
     let program = sources.join(bug["program"].as_str().expect("a path"));
     let words = |name: &str| {
         let words = bug[name].as_array().expect("a list").iter().map(|word| word.as_str().expect("a word"));
         words.collect::<Vec<_>>().join(" ")
     };
-    let (fail, pass) = (format!("--fail={}", words("fail")), format!("--pass={}", words("pass")));
+    (program, format!("--fail={}", words("fail")), format!("--pass={}", words("pass")))
+}
+
+/// A technique on a bug, twice with the same seed and number of mutants, and once with another seed.
+fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
+    let (program, fail, pass) = program_and_options(bug);
     let localize = |seed: &str, cores: &str| {
         let options =
             ["--technique", technique, "--count=40", "--budget=300", "--json", "--seed", seed, &fail, &pass];
@@ -180,20 +227,25 @@ fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
     assert_ne!(localize("4", "0-1023").1, first.1, "another seed makes other mutants");
 }
 
-/// Two real bugs: the newer package's programs fail with the subject, and the file that was mended is found.
+/// Three real bugs: the newer package's programs fail with the subject, and the file that was mended is found.
 #[test]
 #[ignore = "needs the subject gcc-11 and the sources of gcc-12: tools/test --full"]
 fn real_bugs_are_found_and_localized() {
     let world = World::new();
     let manifest = world.directory.path().join("bugs.json");
     let manifest_path = manifest.to_str().expect("a plain path");
-    let output = world.command(&["bench", "bugs", "--output", manifest_path, "--report", "106032,106513"]);
+    let output =
+        world.command(&["bench", "bugs", "--output", manifest_path, "--report", "105263,106032,106513"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let bugs: Value = serde_json::from_slice(&fs::read(&manifest).expect("it is written")).expect("JSON");
     let bugs = bugs["bugs"].as_array().expect("a list").clone();
     let found: Vec<(&Value, &Value)> = bugs.iter().map(|bug| (&bug["kind"], &bug["files"][0])).collect();
-    let expected = [("wrong-code", "gcc/ifcvt.c"), ("wrong-code", "gcc/gimple-ssa-store-merging.c")]
-        .map(|(kind, file)| (Value::from(kind), Value::from(file)));
+    let expected = [
+        ("crash", "gcc/tree-ssa-reassoc.c"),
+        ("wrong-code", "gcc/ifcvt.c"),
+        ("wrong-code", "gcc/gimple-ssa-store-merging.c"),
+    ]
+    .map(|(kind, file)| (Value::from(kind), Value::from(file)));
     assert_eq!(found, expected.iter().map(|(kind, file)| (kind, file)).collect::<Vec<_>>());
 
     let [state, plots] = ["replay.jsonl", "plots"].map(|name| world.directory.path().join(name));
@@ -222,19 +274,22 @@ fn real_bugs_are_found_and_localized() {
     };
     let said = replay();
     let first = lines(&state);
-    assert_eq!(first.len(), 2);
+    assert_eq!(first.len(), 3);
     for (program, files, _) in &first {
         let rank = files[0].as_u64().expect("a rank");
         assert!(rank <= 5, "the guilty file of {program} has rank {rank}");
     }
-    assert!(said.contains("wrong code: 2 bugs"), "{said}");
+    for part in ["wrong code: 2 bugs", "crashes: 1 bugs"] {
+        assert!(said.contains(part), "{said}");
+    }
     for name in ["files", "functions", "course"] {
         let drawing = fs::read_to_string(plots.join(format!("wrong-code-{name}.svg"))).expect("it is drawn");
         assert!(drawing.contains("<svg") && drawing.contains("options"), "{drawing}");
     }
     for technique in ["diwi", "recbi"] {
-        equal_seeds_find_the_same(&world, &bugs[0], technique);
+        equal_seeds_find_the_same(&world, &bugs[1], technique);
     }
+    undefined_mutants_are_screened(&world, &bugs[2]);
     // Nothing is done twice; a line that was cut off is done again, with the same ranking.
     let text = fs::read_to_string(&state).expect("it is there");
     fs::write(&state, &text[..text.trim_end().len() - 10]).expect("it is written");

@@ -4,8 +4,8 @@ use crate::daemon::{Daemon, daemon_command, descendants, first_line, is_alive};
 use crate::{project, run_ok};
 use hearth_client::address::Place;
 use hearth_client::protocol::{
-    Aggregation, Answer, Ask, Encoding, FailureKind, FileLines, Formula, Hello, Level, Measure, Order,
-    Outcome, Reply, Request, RunInput, RunRef, Welcome, decode, encode, frame,
+    Aggregation, Answer, Ask, CRASH_PATH, Encoding, FailureKind, FileLines, Formula, Hello, Level, Measure,
+    Order, Outcome, Reply, Request, RunInput, RunRef, Welcome, decode, encode, frame,
 };
 use hearth_client::{AsyncConnection, Connection, Error};
 use std::io::{Read, Write};
@@ -97,6 +97,27 @@ fn questions(runs: [u64; 3]) -> Vec<Ask> {
     }
     asks.push(Ask::Quality { failing: one, passing: vec![two, three], alpha: 0.8 });
     asks
+}
+
+#[test]
+fn a_run_can_be_kept_from_its_program_and_can_crash_on_purpose() {
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    let mut hearth = daemon.connect(Encoding::Json);
+    let mut head = |path: &str, hides_program: bool| {
+        let arguments = ["-c", "4", path].map(str::to_owned).to_vec();
+        let order = Order { subject: "/usr/bin/head".to_owned(), arguments, ..Order::default() };
+        let given = RunInput { hides_program, ..RunInput::default() };
+        hearth.run(order, given).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let own = "/proc/self/exe";
+    let found = head(own, false);
+    assert_eq!((found.outcome, &found.stdout.0[..]), (Outcome::Exited(0), &b"\x7fELF"[..]));
+    let hidden = head(own, true);
+    assert_eq!((hidden.outcome, &hidden.stdout.0[..]), (Outcome::Exited(1), &b""[..]));
+    assert!(String::from_utf8_lossy(&hidden.stderr.0).contains("No such file"), "{hidden:?}");
+    assert_eq!(head("/usr/bin/head", true).outcome, Outcome::Exited(0), "nothing else is hidden");
+    assert_eq!(head(CRASH_PATH, false).outcome, Outcome::Signalled(libc::SIGSEGV));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use hearth_client::protocol::{Aggregation, Formula, Suspect};
 use hearth_localize::bugs;
 use hearth_localize::html::{self, About};
 use hearth_localize::localize::{Localization, Progress, Request, localize as find};
+use hearth_localize::names::{FileNames, short_function};
 use hearth_localize::oracle::{Kind, Verdict, shown};
 use hearth_localize::parallel::Connections;
 use hearth_localize::technique::Technique;
@@ -351,11 +352,16 @@ fn print(output: &mut impl Write, found: &Localization, args: &LocalizeArgs) -> 
     if !args.technique.mutates() {
         writeln!(output, "it passes with: {}", passing.join(", "))?;
     }
-    writeln!(output, "\nfiles")?;
-    print_suspects(output, &found.files, |suspect| suspect.source.clone())?;
+    let names = FileNames::new(&found.files);
+    match names.directory() {
+        "" => writeln!(output, "\nfiles")?,
+        directory => writeln!(output, "\nfiles in {directory}")?,
+    }
+    print_suspects(output, &found.files, |suspect| names.short(&suspect.source))?;
     writeln!(output, "\nfunctions")?;
     print_suspects(output, &found.functions, |suspect| {
-        format!("{} ({}:{})", suspect.function, suspect.source, suspect.line)
+        let name = short_function(&suspect.function);
+        format!("{name} ({}:{})", names.short(&suspect.source), suspect.line)
     })
 }
 

@@ -9,10 +9,11 @@ mod witness;
 
 use crate::localize::{Localization, Sample};
 use crate::markup::Escaped;
+use crate::names::FileNames;
 use crate::oracle::{Kind, Verdict};
 use crate::plot::{Axis, LineChart, Paper, Series};
 use hearth_client::protocol::Suspect;
-use rankings::Names;
+use rankings::file_name;
 use std::time::Duration;
 
 /// Files whose way to the top is drawn.
@@ -50,7 +51,7 @@ pub struct About<'a> {
 /// The page. `source_of` gives the text of a file of the compiler, if there is one.
 #[must_use]
 pub fn page(about: &About<'_>, found: &Localization, source_of: impl Fn(&str) -> Option<String>) -> String {
-    let names = Names::new(found);
+    let names = FileNames::new(&found.files);
     let lines = source::Lines::new(found, source_of);
     let title = title(about, found);
     let sections = [
@@ -93,7 +94,7 @@ fn title(about: &About<'_>, found: &Localization) -> String {
 }
 
 /// What failed, how, and what it took.
-fn facts(about: &About<'_>, found: &Localization, names: &Names) -> String {
+fn facts(about: &About<'_>, found: &Localization, names: &FileNames) -> String {
     let crash = match &found.kind {
         Kind::Crash(message) => format!("<pre class=\"message\">{}</pre>\n", Escaped(message)),
         Kind::WrongCode => String::new(),
@@ -105,7 +106,7 @@ fn facts(about: &About<'_>, found: &Localization, names: &Names) -> String {
         None => None,
     };
     let firsts = [
-        first(&found.files, "file", &|file| names.file(&file.source)),
+        first(&found.files, "file", &|file| file_name(names, &file.source)),
         first(&found.functions, "function", &|function| rankings::function_name(&function.function)),
     ];
     let first = match firsts.into_iter().flatten().collect::<Vec<_>>().join(", ").as_str() {
@@ -142,7 +143,7 @@ fn facts(about: &About<'_>, found: &Localization, names: &Names) -> String {
 }
 
 /// The ranks of the first files over time, and how many witnesses passed by then.
-fn convergence(found: &Localization, names: &Names) -> String {
+fn convergence(found: &Localization, names: &FileNames) -> String {
     if found.samples.is_empty() || found.files.is_empty() {
         return "<p>No ranking was taken on the way, so there is nothing to draw.</p>\n".to_owned();
     }

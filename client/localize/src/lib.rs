@@ -10,6 +10,7 @@ pub mod html;
 pub mod localize;
 mod markup;
 pub mod mutate;
+pub mod names;
 pub mod options;
 pub mod oracle;
 pub mod parallel;

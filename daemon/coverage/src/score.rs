@@ -428,6 +428,15 @@ mod tests {
         assert_eq!(files.iter().map(|&(file, _)| file).collect::<Vec<_>>(), [0, 1]);
         assert_close(files[1].1, half + 1.0);
         assert_eq!(line_votes(&[], &passing, &[]), []);
+        // What innocent runs executed has no votes, and the rest of the lines have theirs.
+        let [one, other] = [run(&[2]), run(&[1])];
+        let lines = |votes: Vec<(u32, f64)>| votes.into_iter().map(|(line, _)| line).collect::<Vec<_>>();
+        let failing = run(&[0, 1, 2, 3]);
+        let failing = [&failing];
+        let votes = line_votes(&failing, &[&run(&[0])], &[&one, &other]);
+        assert_eq!(votes, [(3, 1.0)]);
+        let scores = line_scores(&failing, &[&run(&[0])], &[&one, &other], Formula::Ochiai);
+        assert_eq!(lines(scores), [0, 3]);
         // One of 200 that lacks a line does not matter, two do.
         let (usual, odd) = (run(&[0, 4]), run(&[0]));
         for (odd_count, lines) in [(1, &[4][..]), (2, &[])] {

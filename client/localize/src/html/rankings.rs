@@ -3,85 +3,34 @@
 use super::source::Lines;
 use crate::localize::Localization;
 use crate::markup::Escaped;
+use crate::names::{FileNames, short_function};
 use hearth_client::protocol::Suspect;
-use std::collections::BTreeMap;
 
 /// Suspects of each kind that are shown; `--json` has more.
 const SHOWN: usize = 25;
-/// Of a hundred files, those that are in the directory that is left out of names.
-const MOST: usize = 80;
-
-/// How files are named: without the directory that most of them are in.
-pub struct Names {
-    directory: String,
-}
-
-impl Names {
-    pub fn new(found: &Localization) -> Self {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for file in &found.files {
-            for (place, _) in file.source.match_indices('/') {
-                *counts.entry(&file.source[..=place]).or_default() += 1;
-            }
-        }
-        let most = counts.iter().filter(|(_, count)| **count * 100 >= found.files.len() * MOST);
-        let directory = most.map(|(directory, _)| *directory).max_by_key(|directory| directory.len());
-        Self { directory: directory.filter(|directory| directory.len() > 1).unwrap_or_default().to_owned() }
-    }
-
-    /// A file's name; elsewhere, that of the way from where the directories part.
-    pub fn short(&self, source: &str) -> String {
-        if let Some(name) = source.strip_prefix(&self.directory) {
-            return name.to_owned();
-        }
-        let shared =
-            self.directory.bytes().zip(source.bytes()).take_while(|(one, other)| one == other).count();
-        match self.directory.as_bytes()[..shared].iter().rposition(|&byte| byte == b'/') {
-            // A slash begins a character, so the text can be cut there.
-            Some(slash) if slash > 0 => format!("…{}", &source[slash..]),
-            _ => source.to_owned(),
-        }
-    }
-
-    /// A file's name, with the whole path at hand.
-    pub fn file(&self, source: &str) -> String {
-        format!("<code title=\"{}\">{}</code>", Escaped(source), Escaped(&self.short(source)))
-    }
+/// A file's name, with the whole path at hand.
+pub fn file_name(names: &FileNames, source: &str) -> String {
+    format!("<code title=\"{}\">{}</code>", Escaped(source), Escaped(&names.short(source)))
 }
 
 /// A function's name without parameters and template arguments, the whole name at hand.
 pub fn function_name(function: &str) -> String {
-    let text = function.replace("(anonymous namespace)::", "");
-    let mut name = String::new();
-    let mut depth = 0_usize;
-    for c in text.chars() {
-        match c {
-            '(' if depth == 0 && !name.is_empty() => break,
-            '<' => {
-                name.push_str(if depth == 0 { "<…>" } else { "" });
-                depth += 1;
-            }
-            '>' => depth = depth.saturating_sub(1),
-            _ if depth == 0 => name.push(c),
-            _ => {}
-        }
-    }
-    format!("<code title=\"{}\">{}</code>", Escaped(function), Escaped(&name))
+    format!("<code title=\"{}\">{}</code>", Escaped(function), Escaped(&short_function(function)))
 }
 
 /// Both tables.
-pub fn section(found: &Localization, names: &Names, lines: &Lines) -> String {
+pub fn section(found: &Localization, names: &FileNames, lines: &Lines) -> String {
     if found.files.is_empty() && found.functions.is_empty() {
         return "<p>Nothing that was tried makes it pass, so nothing could be compared and there is no ranking. More time, \
                 another technique or other options it passes with may help.</p>\n"
             .to_owned();
     }
-    let directory = match names.directory.as_str() {
+    let directory = match names.directory() {
         "" => String::new(),
         directory => format!(" File names are relative to <code>{}</code>.", Escaped(directory)),
     };
     let files = table("Files", "File", &found.files, |file| {
-        link(lines.file_anchor(&file.source), &names.file(&file.source))
+        link(lines.file_anchor(&file.source), &file_name(names, &file.source))
     });
     let functions = table("Functions", "Function", &found.functions, |function| {
         let place = format!("{}:{}", names.short(&function.source), function.line);

@@ -1,8 +1,9 @@
 //! Suspicious lines of the compiler, with the code around them.
 
 use super::code;
-use super::rankings::{Names, function_name, score};
+use super::rankings::{file_name, function_name, score};
 use crate::localize::Localization;
+use crate::names::FileNames;
 use hearth_client::protocol::Suspect;
 use std::collections::BTreeMap;
 
@@ -66,7 +67,7 @@ impl Lines {
         Some(format!("file-{place}-{}", self.files[place].groups.iter().position(is_it)?))
     }
 
-    pub fn section(&self, found: &Localization, names: &Names) -> String {
+    pub fn section(&self, found: &Localization, names: &FileNames) -> String {
         if self.files.is_empty() {
             return "<p>No lines are suspicious: there is no ranking of lines.</p>\n".to_owned();
         }
@@ -95,7 +96,7 @@ impl File {
         (!between.iter().any(|line| line.starts_with('}'))).then(|| function.clone())
     }
 
-    fn shown(&self, place: usize, highest: f64, names: &Names) -> String {
+    fn shown(&self, place: usize, highest: f64, names: &FileNames) -> String {
         let missing = match self.text {
             Some(_) => "",
             None => {
@@ -120,7 +121,7 @@ impl File {
                 )
             })
             .collect();
-        format!("<h3 id=\"file-{place}\">{}</h3>\n{missing}{groups}", names.file(&self.source))
+        format!("<h3 id=\"file-{place}\">{}</h3>\n{missing}{groups}", file_name(names, &self.source))
     }
 
     fn rows(&self, group: &Group, highest: f64) -> String {

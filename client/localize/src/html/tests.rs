@@ -1,6 +1,5 @@
 //! The page of handmade localizations.
 
-use super::rankings::Names;
 use super::{About, page};
 use crate::localize::{Localization, Sample, Spent, Witness};
 use crate::oracle::{Kind, Reason, Verdict};
@@ -184,21 +183,4 @@ fn lines_are_shown_in_their_functions() {
         *rank = 2;
     }
     assert!(super::page(&about(""), &ties, source).contains("fold.c</code>, 2 functions that are equal."));
-}
-
-#[test]
-fn names_are_short_wherever_most_files_are() {
-    let mut found = found();
-    found.files = ["/s/a/gcc/x.c", "/s/a/gcc/y.c", "/s/a/gcc/z.c", "/s/a/gcc/cp/w.c", "/s/a/build/ü.c"]
-        .map(|source| suspect(1, source, 0, ""))
-        .to_vec();
-    let names = Names::new(&found);
-    for (source, name) in [
-        ("/s/a/gcc/cp/w.c", "cp/w.c"),
-        ("/s/a/build/ü.c", "…/build/ü.c"),
-        ("/usr/include/x.h", "/usr/include/x.h"),
-        ("relative.c", "relative.c"),
-    ] {
-        assert_eq!(names.short(source), name);
-    }
 }
