@@ -205,10 +205,21 @@ fn program_and_options(bug: &Value) -> (PathBuf, String, String) {
 
 /// A technique on a bug, twice with the same seed and number of mutants, and once with another seed.
 fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
+    const MUTANTS: usize = 40;
     let (program, fail, pass) = program_and_options(bug);
     let localize = |seed: &str, cores: &str| {
-        let options =
-            ["--technique", technique, "--count=40", "--budget=300", "--json", "--seed", seed, &fail, &pass];
+        let options = [
+            "--technique",
+            technique,
+            "--count",
+            &MUTANTS.to_string(),
+            "--budget=300",
+            "--json",
+            "--seed",
+            seed,
+            &fail,
+            &pass,
+        ];
         let mut command = Command::new("taskset");
         command.args(["-c", cores]).arg(hearth()).arg("localize").arg(&program).args(["--subject", "gcc-11"]);
         command.args(options).env("HEARTH_RUNTIME_DIR", world.directory.path().join("run"));
@@ -219,7 +230,10 @@ fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
     };
     let first = localize("3", "0-1023");
     let witnesses = first.1.as_array().expect("a list");
-    assert_eq!(witnesses.len(), 40);
+    match technique {
+        "fused" => assert!(witnesses.len() > 3 * MUTANTS, "options and mutants"),
+        _ => assert_eq!(witnesses.len(), MUTANTS),
+    }
     assert!(witnesses.iter().any(|witness| witness["verdict"] == "pass" && witness["program"].is_string()));
     assert!(witnesses.iter().any(|witness| witness["verdict"] == "fail"));
     assert!(!first.0.as_array().expect("a list").is_empty());
@@ -273,6 +287,10 @@ fn real_bugs_are_found_and_localized() {
             .collect::<Vec<_>>()
     };
     let said = replay();
+    // What reports a crash is executed by all that crash, and by nothing else.
+    let text = fs::read_to_string(&state).expect("it is written");
+    let crash = text.lines().find(|line| line.contains("pr105263.c")).expect("it was replayed");
+    assert!(!crash.contains("/diagnostic") && !crash.contains("/pretty-print.c"), "{crash}");
     let first = lines(&state);
     assert_eq!(first.len(), 3);
     for (program, files, _) in &first {
@@ -286,7 +304,7 @@ fn real_bugs_are_found_and_localized() {
         let drawing = fs::read_to_string(plots.join(format!("wrong-code-{name}.svg"))).expect("it is drawn");
         assert!(drawing.contains("<svg") && drawing.contains("options"), "{drawing}");
     }
-    for technique in ["diwi", "recbi"] {
+    for technique in ["diwi", "recbi", "fused"] {
         equal_seeds_find_the_same(&world, &bugs[1], technique);
     }
     undefined_mutants_are_screened(&world, &bugs[2]);

@@ -343,11 +343,11 @@ fn print(output: &mut impl Write, found: &Localization, args: &LocalizeArgs) -> 
         .map(|witness| witness.change.as_str())
         .collect();
     if passing.is_empty() {
-        writeln!(
-            output,
-            "nothing that was tried makes it pass, so nothing can be compared; give it more time, or try another --technique"
-        )?;
-        return Ok(());
+        let what = "nothing that was tried makes it pass, so nothing can be compared";
+        if found.files.is_empty() {
+            return writeln!(output, "{what}; give it more time, or try another --technique");
+        }
+        writeln!(output, "{what}; what follows is the stack of the crash")?;
     }
     if !args.technique.mutates() {
         writeln!(output, "it passes with: {}", passing.join(", "))?;

@@ -19,6 +19,7 @@ pub mod quality;
 pub mod replay;
 pub mod search;
 mod session;
+pub mod stack;
 pub mod technique;
 pub mod toolchain;
 mod witnesses;

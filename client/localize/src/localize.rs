@@ -4,10 +4,12 @@ use crate::options::{flips, levels};
 use crate::oracle::{Kind, Oracle, Refusal, Verdict, shown};
 use crate::parallel::Connections;
 use crate::session::{Candidate, Session};
+use crate::stack::Stack;
 use crate::technique::Technique;
 use crate::toolchain::Toolchain;
 use crate::witnesses::{self, Search};
-use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
+use anyhow::bail;
+use hearth_client::protocol::{Aggregation, Coverage, Formula, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
 use std::path::Path;
 use std::sync::PoisonError;
@@ -207,18 +209,16 @@ pub fn localize(
     let mut session = Session::new(connections, &oracle, request, started, deadline, &tell);
     if matches!(oracle.kind, Kind::Crash(_)) && request.technique.is_own() {
         session.innocent = oracle.toolchain.crash_on_purpose(session.connections.one())?;
+        let frames = oracle.toolchain.stack(session.connections.one(), request.text, &oracle.fail)?;
+        let executed = coverage_of(session.connections, oracle.failing_run, Level::Functions)?;
+        session.stack = Stack::new(&frames, &executed.functions);
     }
     let rankings = judge(&mut session, search, started + budget.mul_f64(OPTIONS_SHARE));
     session.forget();
     let Session { witnesses, samples, ranking, .. } = session;
-    let executed = |level| match connections.one().call(Ask::Spectrum {
-        run: RunRef::Id(oracle.failing_run),
-        level,
-        counts: false,
-    }) {
-        Ok(Answer::Coverage(coverage)) => Ok(coverage.files.len().max(coverage.functions.len()) as u32),
-        Ok(other) => Err(anyhow::anyhow!("the daemon answers {other:?}")),
-        Err(error) => Err(error.into()),
+    let executed = |level| {
+        coverage_of(connections, oracle.failing_run, level)
+            .map(|coverage| coverage.files.len().max(coverage.functions.len()) as u32)
     };
     let [executed_files, executed_functions] = [Level::Files, Level::Functions].map(executed);
     connections.forget([oracle.failing_run]);
@@ -237,6 +237,14 @@ pub fn localize(
         prepared,
         total: started.elapsed(),
     })
+}
+
+/// What a run executed.
+fn coverage_of(connections: &mut Connections, run: u64, level: Level) -> anyhow::Result<Coverage> {
+    match connections.one().call(Ask::Spectrum { run: RunRef::Id(run), level, counts: false })? {
+        Answer::Coverage(coverage) => Ok(coverage),
+        other => bail!("the daemon answers {other:?}"),
+    }
 }
 
 /// The last rankings.

@@ -70,6 +70,25 @@ pub fn short_function(function: &str) -> String {
     name
 }
 
+/// A function's name as a change log has it: without namespaces, classes, parameters, template arguments and return type.
+#[must_use]
+pub fn plain_function(demangled: &str) -> String {
+    let text = demangled.replace("(anonymous namespace)::", "");
+    let mut name = String::new();
+    let mut depth = 0;
+    for c in text.chars() {
+        match c {
+            '(' if depth == 0 => break,
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ if depth == 0 => name.push(c),
+            _ => {}
+        }
+    }
+    let name = name.trim().rsplit([' ', '*', '&']).next().unwrap_or_default();
+    name.rsplit("::").next().unwrap_or(name).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +123,19 @@ mod tests {
             ("main", "main"),
         ] {
             assert_eq!(short_function(function), name);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_change_logs() {
+        for (demangled, name) in [
+            ("number_of_iterations_cond(loop*, tree_node*)", "number_of_iterations_cond"),
+            ("(anonymous namespace)::do_shift_rotate(tree_code, symbolic_number*, int)", "do_shift_rotate"),
+            ("hash_table<a<b>, false>::expand()", "expand"),
+            ("bool lra_insn<true>(rtx_def*)", "lra_insn"),
+            ("main", "main"),
+        ] {
+            assert_eq!(plain_function(demangled), name);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::bugs::{Bug, BugKind};
 use crate::localize::Localization;
+use crate::names::plain_function;
 use crate::oracle::Verdict;
 use hearth_client::protocol::Suspect;
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,7 @@ impl Replayed {
             })
         };
         let is_true_function = |suspect: &Suspect| {
-            let name = plain_name(&suspect.function);
+            let name = plain_function(&suspect.function);
             is_true_file(suspect) && bug.functions.contains(&name)
         };
         // What nobody voted for ties with everything else that was executed.
@@ -201,24 +202,6 @@ pub fn over_time(bugs: &[&Replayed], limit: u32) -> Vec<(f64, f64)> {
     points
 }
 
-/// A function's name as a change log has it: without namespaces, classes, parameters, template arguments and return type.
-fn plain_name(demangled: &str) -> String {
-    let text = demangled.replace("(anonymous namespace)::", "");
-    let mut name = String::new();
-    let mut depth = 0;
-    for c in text.chars() {
-        match c {
-            '(' if depth == 0 => break,
-            '<' => depth += 1,
-            '>' => depth -= 1,
-            _ if depth == 0 => name.push(c),
-            _ => {}
-        }
-    }
-    let name = name.trim().rsplit([' ', '*', '&']).next().unwrap_or_default();
-    name.rsplit("::").next().unwrap_or(name).to_owned()
-}
-
 /// One program of each report: the first.
 #[must_use]
 pub fn first_programs(bugs: &[Bug]) -> Vec<&Bug> {
@@ -271,19 +254,6 @@ mod tests {
 
     fn suspect(rank: u32, source: &str, function: &str) -> Suspect {
         Suspect { rank, score: 1.0, source: source.to_owned(), line: 1, function: function.to_owned() }
-    }
-
-    #[test]
-    fn names_are_those_of_change_logs() {
-        for (demangled, name) in [
-            ("number_of_iterations_cond(loop*, tree_node*)", "number_of_iterations_cond"),
-            ("(anonymous namespace)::do_shift_rotate(tree_code, symbolic_number*, int)", "do_shift_rotate"),
-            ("hash_table<a<b>, false>::expand()", "expand"),
-            ("bool lra_insn<true>(rtx_def*)", "lra_insn"),
-            ("main", "main"),
-        ] {
-            assert_eq!(plain_name(demangled), name);
-        }
     }
 
     #[test]

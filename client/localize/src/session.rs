@@ -4,6 +4,7 @@ use crate::fuse::{fuse, weigh};
 use crate::localize::{Progress, Request, Sample, Witness};
 use crate::oracle::{Judged, Oracle, Verdict};
 use crate::parallel::Connections;
+use crate::stack::Stack;
 use crate::technique::Technique;
 use anyhow::bail;
 use hearth_client::protocol::{Aggregation, Formula, Level, Measure, RunRef, Suspect};
@@ -51,6 +52,8 @@ pub struct Session<'a> {
     pub programs: Runs,
     /// Runs whose lines are not suspicious.
     pub innocent: Vec<u64>,
+    /// The stack of a crash; else it is empty.
+    pub stack: Stack,
     /// The rankings on the way.
     pub samples: Vec<Sample>,
     /// Time for comparisons and rankings.
@@ -91,6 +94,7 @@ impl<'a> Session<'a> {
             options: Runs::default(),
             programs: Runs::default(),
             innocent: Vec::new(),
+            stack: Stack::default(),
             samples: Vec::new(),
             ranking: Duration::ZERO,
             settled: Duration::ZERO,
@@ -215,12 +219,12 @@ impl<'a> Session<'a> {
         Ok(ranking)
     }
 
-    /// What options and mutants say together.
+    /// What options, mutants and the stack say together.
     fn fused(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
         let votes = (Formula::Votes, Aggregation::Sum);
         let options = self.rank_by(votes, Source::Options, level, 0)?;
         let programs = self.rank_by(votes, Source::Programs, level, 0)?;
-        Ok(fuse(options, programs))
+        Ok(fuse([options, programs, self.stack.rank(level)]))
     }
 
     fn rank_by(

@@ -4,6 +4,7 @@
 //! the program last, so that it has read everything else when it waits.
 
 use crate::localize::Spent;
+use crate::stack::{Frame, frames};
 use anyhow::{Context, bail, ensure};
 use hearth_client::protocol::{CRASH_PATH, Limits, Order, Outcome, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
@@ -77,6 +78,8 @@ impl Dialect {
 #[derive(Debug, Clone)]
 pub struct Toolchain {
     dialect: Dialect,
+    /// Where the compiler was built, from which it names its source.
+    built_in: PathBuf,
     compile: Order,
     /// Options that every compile has.
     always: Vec<String>,
@@ -174,7 +177,8 @@ impl Toolchain {
         };
         let launcher = launcher.display().to_string();
         let execute = tool(&launcher, words(&[EXECUTE_ARGUMENT, "{}"]), "program", limits);
-        Ok(Self { dialect, compile, always, assemble, link, execute, times: Arc::default() })
+        let built_in = compiler.parent().unwrap_or(&compiler).to_owned();
+        Ok(Self { dialect, built_in, compile, always, assemble, link, execute, times: Arc::default() })
     }
 
     /// The same for another program, which is compiled in its own directory.
@@ -211,17 +215,45 @@ impl Toolchain {
         text: &[u8],
         options: &[String],
     ) -> anyhow::Result<Compile> {
+        let done = self.run_compiler(connection, text, options, true)?;
+        Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
+    }
+
+    fn run_compiler(
+        &self,
+        connection: &mut Connection,
+        text: &[u8],
+        options: &[String],
+        hides_program: bool,
+    ) -> anyhow::Result<RunDone> {
         let output = words(&["{}", "-o", "output"]);
         let arguments = self.always.iter().chain(options).chain(&output).cloned().collect();
         let input = RunInput {
             input: Some(text.to_vec().into()),
             arguments: Some(arguments),
             send_files: true,
-            hides_program: true,
+            hides_program,
             ..RunInput::default()
         };
-        let done = timed(&self.times.compile, || connection.run(self.compile.clone(), input))?;
-        Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
+        Ok(timed(&self.times.compile, || connection.run(self.compile.clone(), input))?)
+    }
+
+    /// The stack of a compile that crashes, if the compiler prints it; it takes its time to find the names.
+    ///
+    /// # Errors
+    /// If the daemon cannot.
+    pub fn stack(
+        &self,
+        connection: &mut Connection,
+        text: &[u8],
+        options: &[String],
+    ) -> anyhow::Result<Vec<Frame>> {
+        let done = self.run_compiler(connection, text, options, false)?;
+        if done.run > 0 {
+            connection.call(Ask::Forget { runs: vec![RunRef::Id(done.run)] })?;
+        }
+        let errors = String::from_utf8_lossy(&done.stderr.0);
+        Ok(frames(&errors, &self.built_in))
     }
 
     /// Compiles that crash on purpose in passes of each kind, while next to nothing is compiled: what they executed,

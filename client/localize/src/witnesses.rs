@@ -22,6 +22,8 @@ const TRIES: usize = 2000;
 const ESCALATION: usize = 200;
 /// Failing mutants whose coverage is kept; more say little more about what they have in common.
 const FAILING: usize = 200;
+/// Failing mutants that may be mutated further.
+const SEEDS: usize = 1000;
 /// Programs from which ingredients are taken.
 const INGREDIENTS: usize = 2000;
 
@@ -96,15 +98,18 @@ pub fn find(session: &mut Session<'_>, search: Search) -> anyhow::Result<bool> {
             } else {
                 useless.push(judged.run);
             }
-            if judged.verdict == Verdict::Fail && accepted.is_empty() {
+            if judged.verdict == Verdict::Fail && failing.len() < SEEDS {
                 failing.push(text);
             }
         }
         session.connections.forget(useless);
         session.sample()?;
-        let is_far = is_exhausted || made >= next_escalation;
-        if accepted.is_empty() && is_far && !failing.is_empty() {
-            // Nothing passes that is one step away: a step further.
+        // Nothing passes that is one step away: a step further. Small programs have few mutants; the papers leave it at them.
+        let is_far = match accepted.is_empty() {
+            true => is_exhausted || made >= next_escalation,
+            false => is_exhausted && request.technique.is_own(),
+        };
+        if is_far && !failing.is_empty() {
             seeds = failing.drain(..).filter_map(|text| Program::new(text.as_bytes())).collect();
             next_escalation = made + ESCALATION;
         } else if is_exhausted {
