@@ -87,7 +87,7 @@ fn what_cannot_be_localized_is_told() {
         (
             "int f(int x) { int y = x + 1; return y > x; } int main(void) { return !f(__INT_MAX__); }",
             &["--fail=-O2", "--pass=-O0", "--screen"],
-            "the program itself does what C leaves undefined when it is compiled with -O0",
+            "the program itself has undefined behaviour",
         ),
         (
             "int main(void) { for (;;); }",
@@ -188,8 +188,27 @@ fn undefined_mutants_are_screened(world: &World, bug: &Value) {
     assert!(undefined(&witnesses_of(world, bug, &more)) > 0, "there is something to screen");
     let screened = witnesses_of(world, bug, &[&more[..], &["--screen"]].concat());
     assert_eq!(undefined(&screened), 0);
-    let reasons = screened.iter().filter(|witness| witness["reason"] == "does what C leaves undefined");
+    let reasons = screened.iter().filter(|witness| witness["reason"] == "has undefined behaviour");
     assert!(reasons.count() > 0);
+}
+
+/// Of a crash that no option prevents, and hardly a mutant, the stack tells.
+fn the_stack_of_a_crash_counts(world: &World) {
+    let sources = hearth_subject::Store::open().expect("a cache").root().join("sources/gcc-12-source");
+    let program = sources.join("gcc/testsuite/gcc.target/i386/pr105970.c");
+    let fail = "--fail=-O0 -mx32 -mgeneral-regs-only -maddress-mode=long";
+    let output = world.localize(&program, &[fail, "--count=10", "--budget=300", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let (file, function) = (&found["files"][0], &found["functions"][0]);
+    assert!(
+        file["source"].as_str().is_some_and(|source| source.ends_with("gcc/config/i386/i386.c")),
+        "{file}"
+    );
+    assert!(
+        function["function"].as_str().is_some_and(|name| name.starts_with("ix86_function_arg(")),
+        "{function}"
+    );
 }
 
 /// Where a bug's program is, and the options it fails and passes with.
@@ -308,6 +327,7 @@ fn real_bugs_are_found_and_localized() {
         equal_seeds_find_the_same(&world, &bugs[1], technique);
     }
     undefined_mutants_are_screened(&world, &bugs[2]);
+    the_stack_of_a_crash_counts(&world);
     // Nothing is done twice; a line that was cut off is done again, with the same ranking.
     let text = fs::read_to_string(&state).expect("it is there");
     fs::write(&state, &text[..text.trim_end().len() - 10]).expect("it is written");

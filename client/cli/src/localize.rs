@@ -84,7 +84,7 @@ pub struct SearchArgs {
     /// How the scores of lines make those of files and functions: mean, rank_weighted, sum
     #[arg(long, value_parser = by_name::<Aggregation>)]
     pub aggregation: Option<Aggregation>,
-    /// Leave out mutants that do what C leaves undefined: each is compiled once more, to trap when it does
+    /// For wrong code: leave out mutants in which GCC's sanitizer finds undefined behaviour
     #[arg(long)]
     pub screen: bool,
     /// Let execution counts decide between equals: the more they differ where it passes, the more suspicious

@@ -9,7 +9,9 @@ use hearth_localize::localize::{Progress, Request, localize};
 use hearth_localize::oracle::Refusal;
 use hearth_localize::parallel::Connections;
 use hearth_localize::plot::{Axis, BarChart, LineChart, Paper, Series};
-use hearth_localize::replay::{Replayed, Setting, Summary, first_programs, medians, over_time, overlap};
+use hearth_localize::replay::{
+    Replayed, Setting, Summary, VERSION, first_programs, medians, over_time, overlap,
+};
 use hearth_localize::technique::Technique;
 use hearth_subject::{Recipe, Store, source};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -70,6 +72,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let bar = ProgressBar::new_spinner().with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     let setting = |technique: Technique, seed: u64| Setting {
+        version: VERSION,
         technique: technique.name().to_owned(),
         seed,
         budget_s: args.search.budget.as_secs(),
@@ -182,7 +185,10 @@ fn append(path: &Path, replayed: &Replayed) -> anyhow::Result<()> {
 }
 
 fn print_bug(bug: &Replayed) {
-    let first = |ranks: &[u32]| ranks.first().map_or("-".to_owned(), u32::to_string);
+    let first = |ranks: &[u32]| match (&bug.refusal, ranks.first()) {
+        (None, Some(rank)) => rank.to_string(),
+        _ => "-".to_owned(),
+    };
     let name = bug.program.rsplit('/').next().unwrap_or(&bug.program);
     let what = match &bug.refusal {
         Some(refusal) => format!("not localized: {refusal}"),
@@ -196,22 +202,25 @@ struct Row<'a> {
     technique: Technique,
     bugs: Vec<&'a Replayed>,
     overlap: Option<f64>,
+    /// The last ranks there are, of files and functions.
+    last: [u32; 2],
 }
 
 impl<'a> Row<'a> {
     fn new(technique: Technique, kind: BugKind, done: &'a [Replayed]) -> Self {
         let own = |done: &&Replayed| done.kind == kind && done.setting.technique == technique.name();
         let all: Vec<&Replayed> = done.iter().filter(own).collect();
-        Self { technique, bugs: medians(&all), overlap: overlap(&all) }
+        let last = [0, 1].map(|level| done.iter().map(|done| done.executed[level]).max().unwrap_or(0));
+        Self { technique, bugs: medians(&all), overlap: overlap(&all), last }
     }
 
     fn files(&self) -> Summary {
-        Summary::new(self.bugs.iter().map(|bug| &bug.files[..]))
+        Summary::new(self.bugs.iter().map(|bug| &bug.files[..]), self.last[0])
     }
 
     fn functions(&self) -> Summary {
-        let known = self.bugs.iter().filter(|bug| bug.has_true_functions());
-        Summary::new(known.map(|bug| &bug.functions[..]))
+        let known = self.bugs.iter().filter(|bug| !bug.functions.is_empty());
+        Summary::new(known.map(|bug| &bug.functions[..]), self.last[1])
     }
 }
 

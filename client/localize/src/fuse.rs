@@ -1,7 +1,7 @@
 //! One ranking of several: what options, mutants and the stack of a crash say count alike.
 //!
 //! Of each the first has the score 1, and the scores are added up. So what one of them points at alone stays at the head, and
-//! further down comes first what both have. On the real bugs of GCC 11.3 this does as well at the head as options alone, and
+//! further down comes first what several have. On the real bugs of GCC 11.3 this does as well at the head as options alone, and
 //! better below; sums of reciprocal ranks put more among the first ten and fewer first.
 
 use hearth_client::protocol::Suspect;

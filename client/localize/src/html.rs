@@ -113,6 +113,10 @@ fn facts(about: &About<'_>, found: &Localization, names: &FileNames) -> String {
         "" => "<p class=\"lead\">Nothing could be ranked.</p>\n".to_owned(),
         firsts => format!("<p class=\"lead\">Most suspicious: {firsts}.</p>\n"),
     };
+    let alone = match found.count(Verdict::Pass) == 0 && !found.files.is_empty() {
+        true => "<p>Nothing that was tried makes it pass: the ranking is the stack of the crash alone.</p>\n",
+        false => "",
+    };
     let (passing, failing) = (found.count(Verdict::Pass), found.count(Verdict::Fail));
     let judged = found.witnesses.len();
     let pass = about.pass.as_ref().map_or_else(
@@ -139,7 +143,7 @@ fn facts(about: &About<'_>, found: &Localization, names: &FileNames) -> String {
     ];
     let rows: String =
         rows.iter().map(|(term, what)| format!("<div><dt>{term}</dt><dd>{what}</dd></div>\n")).collect();
-    format!("{crash}{first}<dl class=\"facts\">\n{rows}</dl>\n")
+    format!("{crash}{first}{alone}<dl class=\"facts\">\n{rows}</dl>\n")
 }
 
 /// The ranks of the first files over time, and how many witnesses passed by then.

@@ -186,43 +186,52 @@ pub fn localize(
     });
     let mut oracle =
         Oracle::new(connections.one(), toolchain, reference.transpose()?, request.text, fail, pass)?;
-    if request.screen
-        && let Err(refusal) = oracle.screen(connections.one(), request.text)
-    {
-        connections.forget([oracle.failing_run]);
-        return Err(refusal);
+    let found = prepare(connections, &mut oracle, request).and_then(|search| {
+        let prepared = started.elapsed();
+        let session = Session::new(connections, &oracle, request, started, deadline, &tell);
+        Ok(Localization { prepared, ..find(session, search, started + budget.mul_f64(OPTIONS_SHARE))? })
+    });
+    connections.forget([oracle.failing_run]);
+    found
+}
+
+/// Sees that the technique can be used, and has the failing run kept.
+fn prepare(
+    connections: &mut Connections,
+    oracle: &mut Oracle,
+    request: &Request<'_>,
+) -> Result<Option<Search>, Refusal> {
+    if request.screen && request.technique.mutates() {
+        oracle.screen(connections.one(), request.text)?;
     }
     if request.technique == Technique::Options && !oracle.toolchain.has_options() {
-        connections.forget([oracle.failing_run]);
         return Err(Refusal::NoOptions);
     }
-    let prepared = started.elapsed();
     let search = request.technique.mutates().then(|| Search::new(request)).transpose()?.flatten();
     let is_text_needed = !request.technique.is_own() || !oracle.toolchain.has_options();
     if search.is_none() && is_text_needed {
-        connections.forget([oracle.failing_run]);
         return Err(Refusal::NotText);
     }
     // With a name it is not forgotten, however many others come and go.
     let (run, name) = (RunRef::Id(oracle.failing_run), format!("failing, of process {}", std::process::id()));
     connections.one().call(Ask::Name { run, name }).map_err(anyhow::Error::from)?;
-    let mut session = Session::new(connections, &oracle, request, started, deadline, &tell);
-    if matches!(oracle.kind, Kind::Crash(_)) && request.technique.is_own() {
-        session.innocent = oracle.toolchain.crash_on_purpose(session.connections.one())?;
-        let frames = oracle.toolchain.stack(session.connections.one(), request.text, &oracle.fail)?;
-        let executed = coverage_of(session.connections, oracle.failing_run, Level::Functions)?;
-        session.stack = Stack::new(&frames, &executed.functions);
-    }
-    let rankings = judge(&mut session, search, started + budget.mul_f64(OPTIONS_SHARE));
+    Ok(search)
+}
+
+/// Finds witnesses, ranks, and has all runs but the failing one forgotten.
+fn find(
+    mut session: Session<'_>,
+    search: Option<Search>,
+    options_deadline: Instant,
+) -> anyhow::Result<Localization> {
+    let rankings = judge(&mut session, search, options_deadline);
     session.forget();
-    let Session { witnesses, samples, ranking, .. } = session;
-    let executed = |level| {
+    let Rankings { files, functions, lines, is_complete } = rankings?;
+    let Session { connections, oracle, started, witnesses, samples, ranking, .. } = session;
+    let mut executed = |level| {
         coverage_of(connections, oracle.failing_run, level)
             .map(|coverage| coverage.files.len().max(coverage.functions.len()) as u32)
     };
-    let [executed_files, executed_functions] = [Level::Files, Level::Functions].map(executed);
-    connections.forget([oracle.failing_run]);
-    let Rankings { files, functions, lines, is_complete } = rankings?;
     Ok(Localization {
         kind: oracle.kind.clone(),
         files,
@@ -232,9 +241,9 @@ pub fn localize(
         spent: Spent { rank: ranking, ..oracle.toolchain.spent() },
         witnesses,
         is_complete,
-        executed_files: executed_files?,
-        executed_functions: executed_functions?,
-        prepared,
+        executed_files: executed(Level::Files)?,
+        executed_functions: executed(Level::Functions)?,
+        prepared: Duration::ZERO,
         total: started.elapsed(),
     })
 }
@@ -263,6 +272,9 @@ fn judge(
 ) -> anyhow::Result<Rankings> {
     let (technique, deadline, limit) = (session.request.technique, session.deadline, session.request.limit);
     let mut is_complete = true;
+    if matches!(session.oracle.kind, Kind::Crash(_)) && technique.is_own() {
+        look_at_crash(session)?;
+    }
     if technique.is_own() {
         let deadline = if search.is_some() { options_deadline } else { deadline };
         is_complete &= by_options(session, deadline)?;
@@ -277,6 +289,20 @@ fn judge(
         lines: session.rank(Level::Lines, LINES)?,
         is_complete,
     })
+}
+
+/// Learns what every crash executes, and what was under way in this one.
+fn look_at_crash(session: &mut Session<'_>) -> anyhow::Result<()> {
+    let Oracle { toolchain, fail, failing_run, .. } = session.oracle;
+    toolchain.crash_on_purpose(session.connections.one(), &mut session.innocent)?;
+    if session.request.technique != Technique::Fused {
+        return Ok(());
+    }
+    let mut frames = toolchain.stack(session.connections.one(), session.request.text, fail)?;
+    frames.retain(|frame| !toolchain.is_reporter(&frame.source));
+    let executed = coverage_of(session.connections, *failing_run, Level::Functions)?;
+    session.stack = Stack::new(&frames, &executed.functions);
+    Ok(())
 }
 
 /// Judges option sets: the other levels, which are few, and each option turned the other way. Says whether all were.

@@ -52,6 +52,19 @@ impl FileNames {
 /// A function's name without parameters and template arguments.
 #[must_use]
 pub fn short_function(function: &str) -> String {
+    stripped(function, "<…>")
+}
+
+/// A function's name as a change log has it: without namespaces, classes, parameters, template arguments and return type.
+#[must_use]
+pub fn plain_function(function: &str) -> String {
+    let text = stripped(function, "");
+    let name = text.trim().rsplit([' ', '*', '&']).next().unwrap_or_default();
+    name.rsplit("::").next().unwrap_or(name).to_owned()
+}
+
+/// A function's name without parameters, and with a mark instead of template arguments.
+fn stripped(function: &str, mark: &str) -> String {
     let text = function.replace("(anonymous namespace)::", "");
     let mut name = String::new();
     let mut depth = 0_usize;
@@ -59,7 +72,7 @@ pub fn short_function(function: &str) -> String {
         match c {
             '(' if depth == 0 && !name.is_empty() => break,
             '<' => {
-                name.push_str(if depth == 0 { "<…>" } else { "" });
+                name.push_str(if depth == 0 { mark } else { "" });
                 depth += 1;
             }
             '>' => depth = depth.saturating_sub(1),
@@ -68,25 +81,6 @@ pub fn short_function(function: &str) -> String {
         }
     }
     name
-}
-
-/// A function's name as a change log has it: without namespaces, classes, parameters, template arguments and return type.
-#[must_use]
-pub fn plain_function(demangled: &str) -> String {
-    let text = demangled.replace("(anonymous namespace)::", "");
-    let mut name = String::new();
-    let mut depth = 0;
-    for c in text.chars() {
-        match c {
-            '(' if depth == 0 => break,
-            '<' => depth += 1,
-            '>' => depth -= 1,
-            _ if depth == 0 => name.push(c),
-            _ => {}
-        }
-    }
-    let name = name.trim().rsplit([' ', '*', '&']).next().unwrap_or_default();
-    name.rsplit("::").next().unwrap_or(name).to_owned()
 }
 
 #[cfg(test)]

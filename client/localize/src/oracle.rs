@@ -1,7 +1,7 @@
 //! Does a program still fail? A crash must be the same crash; wrong code must still behave differently from what
 //! the passing options make of the same program.
 
-use crate::toolchain::{Behaviour, Compiled, Toolchain};
+use crate::toolchain::{Behaviour, Compiled, Toolchain, forget};
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ pub enum Refusal {
     },
     /// It is to be screened, and is undefined itself.
     #[error(
-        "the program itself does what C leaves undefined when it is compiled with {options}, so mutants cannot be screened; mend it, or leave --screen out"
+        "the program itself has undefined behaviour, as GCC's sanitizer finds when it is compiled with {options}, so mutants cannot be screened; mend it, or leave --screen out"
     )]
     Undefined {
         /// The options.
@@ -146,7 +146,7 @@ pub enum Reason {
     /// It passes, but ends otherwise than the failing program does when it is compiled to pass: one of its checks fails, or
     /// none is reached, so the bug may be there and not show.
     EndsOtherwise,
-    /// It does what C leaves undefined.
+    /// It has undefined behaviour that GCC's sanitizer notices.
     Undefined,
 }
 
@@ -159,7 +159,7 @@ impl fmt::Display for Reason {
             Self::Flaky => "two executions differ",
             Self::DoesNotLink => "cannot be linked",
             Self::EndsOtherwise => "passes, but ends otherwise than before",
-            Self::Undefined => "does what C leaves undefined",
+            Self::Undefined => "has undefined behaviour",
         })
     }
 }
@@ -245,7 +245,7 @@ impl Oracle {
         let reference =
             reference.map_or_else(|| toolchain.clone(), |(reference, _)| reference.timed_with(&toolchain));
         let compile = toolchain.compile(connection, text, &fail)?;
-        let mut oracle = Self {
+        let oracle = Self {
             toolchain,
             reference,
             kind: Kind::WrongCode,
@@ -259,12 +259,28 @@ impl Oracle {
             expected: Mutex::default(),
             undefined: None,
         };
-        let failing = compile.compiled;
-        let passing = match (&oracle.pass, &failing) {
-            (Some(pass), _) => oracle.reference.compile_only(connection, text, pass)?,
+        let run = oracle.failing_run;
+        let seen = oracle.see(connection, text, compile.compiled, fail_text, pass_text);
+        if seen.is_err() {
+            forget(connection, run)?;
+        }
+        seen
+    }
+
+    /// Sees how the program fails, given what became of the failing compile.
+    fn see(
+        mut self,
+        connection: &mut Connection,
+        text: &[u8],
+        failing: Compiled,
+        fail_text: String,
+        pass_text: String,
+    ) -> Result<Self, Refusal> {
+        let passing = match (&self.pass, &failing) {
+            (Some(pass), _) => self.reference.compile_only(connection, text, pass)?,
             (None, Compiled::Crash(crash)) => {
-                oracle.kind = Kind::Crash(crash.clone());
-                return Ok(oracle);
+                self.kind = Kind::Crash(crash.clone());
+                return Ok(self);
             }
             (None, Compiled::Refused(problem)) => return Err(refused(&fail_text, problem)),
             (None, Compiled::Code(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }),
@@ -278,8 +294,8 @@ impl Oracle {
                 return Err(Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour });
             }
             (Compiled::Crash(crash), _) => {
-                oracle.kind = Kind::Crash(crash);
-                return Ok(oracle);
+                self.kind = Kind::Crash(crash);
+                return Ok(self);
             }
             (_, Compiled::Crash(crash)) => {
                 let behaviour = format!("compiles; the crash with {pass_text} is another matter: {crash}");
@@ -287,8 +303,8 @@ impl Oracle {
             }
             (Compiled::Code(failing), Compiled::Code(passing)) => (failing, passing),
         };
-        let failing = oracle.executed(connection, &oracle.toolchain, failing)?;
-        let passing = oracle.executed(connection, &oracle.reference, passing)?;
+        let failing = self.executed(connection, &self.toolchain, failing)?;
+        let passing = self.executed(connection, &self.reference, passing)?;
         for (executed, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
             let options = options.clone();
             match executed {
@@ -307,9 +323,9 @@ impl Oracle {
                 _ => Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour },
             });
         }
-        oracle.ending = Some(passing.outcome);
-        oracle.fails_by_limit = failing == Executed::Limit;
-        Ok(oracle)
+        self.ending = Some(passing.outcome);
+        self.fails_by_limit = failing == Executed::Limit;
+        Ok(self)
     }
 
     /// From now on, programs that do what C leaves undefined are neither passing nor failing. A crash of the compiler is
@@ -382,11 +398,14 @@ impl Oracle {
         if let Some(&known) = locked(undefined).get(&hash) {
             return Ok(known);
         }
+        let traps = |executed: &Executed| matches!(executed, Executed::Behaves(behaviour) if behaviour.outcome == Toolchain::TRAP);
         let pass = self.pass.as_deref().unwrap_or_default();
         let is_undefined = match self.reference.compile_screened(connection, text, pass)? {
             Compiled::Code(code) => {
+                // It may be one that traps by itself.
+                let expected = self.expected(connection, text)?;
                 let executed = self.executed(connection, &self.reference, code)?;
-                matches!(executed, Executed::Behaves(behaviour) if behaviour.outcome == Toolchain::TRAP)
+                traps(&executed) && !expected.is_some_and(|expected| traps(&expected))
             }
             Compiled::Crash(_) | Compiled::Refused(_) => false,
         };

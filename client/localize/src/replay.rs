@@ -8,9 +8,17 @@ use hearth_client::protocol::Suspect;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Changes with what techniques do: what was replayed before is then done again.
+pub const VERSION: u32 = 1;
+
+/// The rank of what was not localized.
+const NOT_LOCALIZED: u32 = u32::MAX;
+
 /// How bugs are localized.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
+    /// [`VERSION`].
+    pub version: u32,
     /// The technique's name.
     pub technique: String,
     /// Where random choices begin.
@@ -43,8 +51,10 @@ pub struct Replayed {
     pub refusal: Option<String>,
     /// The ranks of the true files; equals have their worst.
     pub files: Vec<u32>,
-    /// The ranks of the true functions; equals have their worst.
+    /// The ranks of the true functions; equals have their worst. None if the change logs name none.
     pub functions: Vec<u32>,
+    /// How many files and functions the failing compile executed; 0 if it was not localized.
+    pub executed: [u32; 2],
     /// What was judged, and what of it passes.
     pub judged: usize,
     /// See `judged`.
@@ -86,6 +96,7 @@ impl Replayed {
                 bug.functions.len(),
                 found.executed_functions,
             ),
+            executed: [found.executed_files, found.executed_functions],
             judged: found.witnesses.len(),
             passing: found.count(Verdict::Pass),
             total_s: found.total.as_secs_f64(),
@@ -100,12 +111,6 @@ impl Replayed {
                 .collect(),
             ..Self::refused(bug, setting, None)
         }
-    }
-
-    /// Do the change logs name functions that were mended? It is not known of a bug that was not localized.
-    #[must_use]
-    pub fn has_true_functions(&self) -> bool {
-        self.refusal.is_some() || !self.functions.is_empty()
     }
 
     /// Is it what came of this bug?
@@ -125,8 +130,9 @@ impl Replayed {
             pass: bug.pass.clone(),
             setting: setting.clone(),
             refusal,
-            files: Vec::new(),
-            functions: Vec::new(),
+            files: vec![NOT_LOCALIZED],
+            functions: if bug.functions.is_empty() { Vec::new() } else { vec![NOT_LOCALIZED] },
+            executed: [0; 2],
             judged: 0,
             passing: 0,
             total_s: 0.0,
@@ -136,10 +142,10 @@ impl Replayed {
     }
 
     /// The first true file's rank, and the mean rank of all, to compare by; a bug that was not localized is last.
-    fn goodness(&self) -> (u32, u32) {
-        let sum: u32 = self.files.iter().sum();
-        let mean = sum.checked_div(self.files.len() as u32).unwrap_or(u32::MAX);
-        (self.files.first().copied().unwrap_or(u32::MAX), mean)
+    fn goodness(&self) -> (u32, u64) {
+        let sum: u64 = self.files.iter().copied().map(u64::from).sum();
+        let mean = sum.checked_div(self.files.len() as u64).unwrap_or(u64::MAX);
+        (self.files.first().copied().unwrap_or(NOT_LOCALIZED), mean)
     }
 }
 
@@ -216,31 +222,26 @@ pub struct Summary {
     pub bugs: usize,
     /// How many have a true one among the first 1, 5, 10 and 20.
     pub top: [usize; 4],
-    /// The mean of the first true one's rank. A bug that was not localized has the last rank of all.
+    /// The mean of the first true one's rank. A bug that was not localized has the last rank there is.
     pub mean_first_rank: f64,
     /// The mean of the mean rank of all true ones.
     pub mean_average_rank: f64,
 }
 
 impl Summary {
-    /// Of lists of ranks, each sorted; an empty one is a bug that was not localized.
+    /// Of lists of ranks, each sorted and none empty; `last` is the last rank there is.
     #[must_use]
-    pub fn new<'a>(ranks: impl Iterator<Item = &'a [u32]>) -> Self {
+    pub fn new<'a>(ranks: impl Iterator<Item = &'a [u32]>, last: u32) -> Self {
         let ranks: Vec<&[u32]> = ranks.collect();
-        let last = [ranks.iter().copied().flatten().copied().max().unwrap_or(u32::MAX)];
-        let ranked: Vec<&[u32]> =
-            ranks.iter().map(|&ranks| if ranks.is_empty() { &last[..] } else { ranks }).collect();
-        let top =
-            |limit: u32| ranks.iter().filter(move |ranks| ranks.first().is_some_and(|&rank| rank <= limit));
-        let mean =
-            |values: &[u32]| values.iter().copied().map(f64::from).sum::<f64>() / values.len().max(1) as f64;
-        let means: Vec<f64> = ranked.iter().map(|ranks| mean(ranks)).collect();
-        let firsts: Vec<u32> = ranked.iter().filter_map(|ranks| ranks.first().copied()).collect();
+        let firsts: Vec<u32> = ranks.iter().filter_map(|ranks| ranks.first().copied()).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let rank = |&rank: &u32| f64::from(rank.min(last));
+        let mean_of = |ranks: &[u32]| mean(&ranks.iter().map(rank).collect::<Vec<_>>());
         Self {
             bugs: ranks.len(),
-            top: [1, 5, 10, 20].map(|limit| top(limit).count()),
-            mean_first_rank: mean(&firsts),
-            mean_average_rank: means.iter().sum::<f64>() / means.len().max(1) as f64,
+            top: [1, 5, 10, 20].map(|limit| firsts.iter().filter(|&&rank| rank <= limit).count()),
+            mean_first_rank: mean_of(&firsts),
+            mean_average_rank: mean(&ranks.iter().map(|ranks| mean_of(ranks)).collect::<Vec<_>>()),
         }
     }
 }
@@ -291,10 +292,13 @@ mod tests {
         assert_eq!(replayed.files, [3, 90]);
         assert_eq!(replayed.functions, [4]);
         let none = Replayed::refused(&bug, &setting, Some("no".to_owned()));
-        let summary = Summary::new([&replayed.files[..], &[1], &none.files].into_iter());
+        assert_eq!(replayed.executed, [90, 900]);
+        // What was not localized is last among all that there is, however well the others are.
+        let summary = Summary::new([&replayed.files[..], &[1], &none.files].into_iter(), 120);
         assert_eq!((summary.bugs, summary.top), (3, [1, 2, 2, 2]));
-        assert!((summary.mean_first_rank - (3.0 + 1.0 + 90.0) / 3.0).abs() < 1e-9);
-        assert!((summary.mean_average_rank - (46.5 + 1.0 + 90.0) / 3.0).abs() < 1e-9);
+        assert!((summary.mean_first_rank - (3.0 + 1.0 + 120.0) / 3.0).abs() < 1e-9);
+        assert!((summary.mean_average_rank - (46.5 + 1.0 + 120.0) / 3.0).abs() < 1e-9);
+        assert_eq!(none.functions.len(), 1, "its functions are known");
     }
 
     fn replayed(program: &str, files: &[u32], first: &[&str], course: &[(f64, Option<u32>)]) -> Replayed {

@@ -188,10 +188,12 @@ impl<'a> Session<'a> {
         self.settled = self.started.elapsed();
     }
 
-    /// Were the first five files the same for as long as was asked for when the last sample was taken?
+    /// Were the first five files the same for as long as was asked for when the last sample was taken? Not before
+    /// something passes: until then there is nothing but the stack of a crash.
     pub fn is_settled(&self) -> bool {
         let Some((patience, last)) = self.request.settled.zip(self.samples.last()) else { return false };
-        last.at >= self.settled + patience && !last.files.is_empty()
+        let is_compared = !(self.options.passing.is_empty() && self.programs.passing.is_empty());
+        last.at >= self.settled + patience && is_compared
     }
 
     /// The ranking that follows from what was judged so far.
@@ -256,6 +258,7 @@ impl<'a> Session<'a> {
         }
         let passing = refer(&runs.passing);
         let innocent = refer(&self.innocent);
+        let has_reporters = !innocent.is_empty();
         match self.connections.one().call(Ask::Rank {
             failing,
             passing,
@@ -263,9 +266,14 @@ impl<'a> Session<'a> {
             formula,
             aggregation,
             level,
-            limit,
+            limit: if has_reporters { 0 } else { limit },
             counts: self.request.counts,
         })? {
+            Answer::Ranking(mut ranking) if has_reporters => {
+                leave_out(&mut ranking, |source| self.oracle.toolchain.is_reporter(source));
+                ranking.truncate(if limit > 0 { limit as usize } else { usize::MAX });
+                Ok(ranking)
+            }
             Answer::Ranking(ranking) => Ok(ranking),
             other => bail!("the daemon answers {other:?}"),
         }
@@ -277,6 +285,19 @@ impl<'a> Session<'a> {
             self.connections.forget(runs.failing.drain(..).chain(runs.passing.drain(..)));
         }
         self.connections.forget(self.innocent.drain(..));
+    }
+}
+
+/// Leaves files out of a ranking; what is behind them moves up.
+fn leave_out(ranking: &mut Vec<Suspect>, is_out: impl Fn(&str) -> bool) {
+    let mut out: Vec<u32> = Vec::new();
+    ranking.retain(|suspect| {
+        let is_out = is_out(&suspect.source);
+        out.extend(is_out.then_some(suspect.rank));
+        !is_out
+    });
+    for suspect in ranking {
+        suspect.rank -= out.iter().filter(|&&rank| rank <= suspect.rank).count() as u32;
     }
 }
 
@@ -293,4 +314,27 @@ fn distance(connection: &mut Connection, run: u64, against: u64) -> anyhow::Resu
 enum Source {
     Options,
     Programs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_has_no_rank() {
+        let suspect = |(source, rank): (&str, u32)| Suspect {
+            rank,
+            score: 1.0,
+            source: source.to_owned(),
+            line: 0,
+            function: String::new(),
+        };
+        // Two at the second place, of which one is out; they have the last one's rank.
+        let all = [("out", 1), ("a", 3), ("out", 3), ("b", 4), ("out", 5), ("c", 6)];
+        let mut ranking: Vec<Suspect> = all.map(suspect).to_vec();
+        leave_out(&mut ranking, |source| source == "out");
+        let ranks: Vec<(&str, u32)> =
+            ranking.iter().map(|suspect| (suspect.source.as_str(), suspect.rank)).collect();
+        assert_eq!(ranks, [("a", 1), ("b", 2), ("c", 3)]);
+    }
 }

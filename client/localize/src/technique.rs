@@ -6,7 +6,7 @@ use crate::search::guide::Guide;
 /// How witnesses are found, and what is made of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Technique {
-    /// Options first, then mutants, and one ranking of both.
+    /// Options first, then mutants, and one ranking of both and of a crash's stack.
     Fused,
     /// Each option turned the other way; passing option sets vote.
     Options,
@@ -48,7 +48,9 @@ impl Technique {
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
-            Self::Fused => "Options first, then mutants of the program; one ranking of both",
+            Self::Fused => {
+                "Options first, then mutants of the program, and the stack of a crash; one ranking of all"
+            }
             Self::Options => "Each option of optimization turned the other way; what passes votes",
             Self::Diwi(Choice::MetropolisHastings) => {
                 "DiWi: mutants of the program, rules that bring diverse witnesses preferred"
