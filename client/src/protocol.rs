@@ -1,4 +1,4 @@
-//! Protocol version 2: the bytes on the socket. `PROTOCOL.md` beside this crate describes it for everybody else.
+//! Protocol version 3: the bytes on the socket. `PROTOCOL.md` beside this crate describes it for everybody else.
 
 mod bytes;
 mod codec;
@@ -11,7 +11,7 @@ pub use frame::{FRAME_LIMIT, HEAD_BYTES, frame, frame_length, read_payload};
 pub use message::*;
 
 /// The version of the protocol. It changes with every change that an older program would misunderstand.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// What the first frame of either side begins with.
 pub const MAGIC: &str = "hearth";
 /// The build, for people who compare.

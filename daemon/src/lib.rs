@@ -4,6 +4,7 @@
 //! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. Before a subject
 //! starts, [`launch`] puts it into a sandbox.
 
+pub mod cores;
 pub mod counters;
 pub mod error;
 pub mod harvest;

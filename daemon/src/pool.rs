@@ -2,6 +2,7 @@
 //! time, ended when they were not used for long or take too much memory, and left alone for a while when they
 //! keep dying.
 
+use crate::cores::Cores;
 use crate::error::{Error, Result};
 use crate::limits::{LOSSES, QUARANTINE, ZYGOTE_AGE, ZYGOTE_BYTES, ZYGOTES};
 use crate::run::RunRequest;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Pool {
     launcher: PathBuf,
+    cores: Cores,
     state: Mutex<State>,
 }
 
@@ -47,7 +49,7 @@ impl Pool {
     /// with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
     #[must_use]
     pub fn new(launcher: PathBuf) -> Self {
-        Self { launcher, state: Mutex::default() }
+        Self { launcher, cores: Cores::default(), state: Mutex::default() }
     }
 
     /// How many zygotes were started so far.
@@ -92,10 +94,16 @@ impl Pool {
         mut work: impl FnMut(&mut Worker) -> Result<T>,
     ) -> Result<T> {
         let mut tries = 2;
+        let place = self.cores.enter();
         loop {
             tries -= 1;
-            let mut worker = self.take(key, map)?;
-            match work(&mut worker) {
+            let mut worker = self.take(key, map, place.core())?;
+            worker.stay_at(&place);
+            let bound = place.bind_thread();
+            let result = work(&mut worker);
+            // What is started from now on may be anywhere.
+            drop(bound);
+            match result {
                 Err(Error::ZygoteLost(why)) => {
                     self.note_loss(key, &why);
                     if tries == 0 {
@@ -110,12 +118,14 @@ impl Pool {
         }
     }
 
-    /// A zygote of a kind, warm already if there is one.
-    fn take(&self, key: &ZygoteKey, map: Option<&Arc<SubjectMap>>) -> Result<Worker> {
+    /// A zygote of a kind, warm already if there is one, and if there are several one that is on the core.
+    fn take(&self, key: &ZygoteKey, map: Option<&Arc<SubjectMap>>, core: Option<usize>) -> Result<Worker> {
         {
             let mut state = self.lock();
             state.check_quarantine(key)?;
-            if let Some(found) = state.idle.iter().rposition(|idle| idle.key == *key) {
+            let warm = || state.idle.iter().enumerate().rev().filter(|(_, idle)| idle.key == *key);
+            let there = warm().find(|(_, idle)| idle.worker.zygote().core() == core);
+            if let Some((found, _)) = there.or_else(|| warm().next()) {
                 return Ok(state.idle.remove(found).worker);
             }
             state.started += 1;

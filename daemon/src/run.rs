@@ -29,6 +29,8 @@ pub struct RunRequest {
     /// The run does not find the file of its own program, from which a compiler that crashes reads for a second what to
     /// call the functions on its stack.
     pub hides_program: bool,
+    /// Nobody wants to know what the run executed: its counters are not read.
+    pub skips_coverage: bool,
     /// Set when nobody wants the run any more: it is then ended as if it had timed out.
     pub unwanted: Option<Arc<AtomicBool>>,
 }

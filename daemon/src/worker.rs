@@ -1,5 +1,6 @@
 //! A zygote with what it takes to turn its runs' counters into spectra.
 
+use crate::cores::Place;
 use crate::counters::Array;
 use crate::error::{Error, Result};
 use crate::harvest::Counting;
@@ -84,6 +85,11 @@ impl Worker {
     #[must_use]
     pub fn zygote(&self) -> &Zygote {
         &self.zygote
+    }
+
+    /// Has the zygote serve its next run at a place.
+    pub fn stay_at(&mut self, place: &Place<'_>) {
+        self.zygote.stay_at(place);
     }
 
     /// The subject's map, if it has one.

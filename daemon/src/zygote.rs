@@ -1,5 +1,6 @@
 //! A subject's process at its warm point, and the runs forked from it.
 
+use crate::cores::{Place, bind};
 use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
 use crate::harvest::{Counting, How, Visit};
@@ -108,6 +109,8 @@ pub struct Zygote {
     /// The input that all runs have, if the subject opened it before the warm point.
     frozen_input: Option<Vec<u8>>,
     memory_bytes: u64,
+    /// The core it was bound to, if it was.
+    core: Option<usize>,
 }
 
 impl Zygote {
@@ -148,6 +151,7 @@ impl Zygote {
             unclear: false,
             frozen_input: warm.is_input_open.then(|| early_input.unwrap_or_default()),
             memory_bytes,
+            core: None,
         })
     }
 
@@ -161,6 +165,24 @@ impl Zygote {
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
+    }
+
+    /// The core it stays on, if it is a certain one.
+    #[must_use]
+    pub fn core(&self) -> Option<usize> {
+        self.core
+    }
+
+    /// Serves its next run at a place, the standby included.
+    pub fn stay_at(&mut self, place: &Place<'_>) {
+        let Some(process) = self.launched.process.filter(|_| self.core != place.core()) else { return };
+        let set = place.set();
+        self.core = place.core();
+        bind(Pid::from_raw(process), &set);
+        // One that is forked at this moment stays where it is.
+        for child in children(process) {
+            bind(child, &set);
+        }
     }
 
     /// The counters, if they are known.
@@ -243,7 +265,10 @@ impl Zygote {
         let (ended, verdict) = self.wait_for_end(&mut stage, request, started)?;
         let harvest_started = Instant::now();
         let mut notes = stage.notes()?;
-        let harvest = self.harvest(&mut notes, request.keep_counters, visit);
+        let harvest = match request.skips_coverage {
+            true => Err("nobody asked for it".to_owned()),
+            false => self.harvest(&mut notes, request.keep_counters, visit),
+        };
         packet::send(&self.launched.control, &clear(), &[], &[]).map_err(lost("it takes no requests"))?;
         self.unclear = true;
         let between = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from));
@@ -501,10 +526,16 @@ fn written_ranges(memory: &Memory, mappings: &Mappings) -> std::io::Result<Vec<u
 
 /// The only child of a process with one thread. After a run, that is its keeper, unless the run left others.
 fn only_child(process: i32) -> Option<Pid> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).ok()?;
-    let mut children = children.split_ascii_whitespace();
-    let child = children.next()?.parse().ok()?;
-    children.next().is_none().then_some(Pid::from_raw(child))
+    match children(process)[..] {
+        [child] => Some(child),
+        _ => None,
+    }
+}
+
+/// The children of a process with one thread; none if it is gone.
+fn children(process: i32) -> Vec<Pid> {
+    let list = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|child| child.parse().ok()).map(Pid::from_raw).collect()
 }
 
 fn outcome(ended: &Event, cpu_s: u64) -> Outcome {

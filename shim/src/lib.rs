@@ -7,6 +7,7 @@
 //! from it here: the daemon takes the counters from outside, through the keeper (`run.rs`).
 
 mod allocator;
+mod cores;
 mod files;
 mod hook;
 mod interpose;

@@ -3,7 +3,7 @@
 //! The keeper is a process that shares the run's memory and does nothing: it sleeps in the kernel and never
 //! returns. However the run ends, its memory stays until the keeper is killed, and the daemon reads it.
 
-use crate::{files, message, start, sys};
+use crate::{cores, files, message, start, sys};
 use hearth_shim_abi::{ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, Note, Request};
 use std::arch::asm;
 use std::cell::UnsafeCell;
@@ -50,6 +50,7 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     let [channel, stdin, stdout, stderr, input] = *fds;
     // The daemon opens nothing of the run's itself, but a user other than root needs this to open it here.
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 1);
+    cores::restore();
     let Ok(channel) = sys::move_up(channel) else { sys::exit(libc::EXIT_FAILURE) };
     let prepared = keep()
         .and_then(|()| announce(channel))

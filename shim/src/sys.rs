@@ -171,6 +171,23 @@ pub fn set_limit(resource: u32, soft: u64, hard: u64) -> Result<()> {
     unsafe { call!(libc::SYS_prlimit64, 0, resource, &raw const limit, 0) }.map(drop)
 }
 
+/// Words of a set with a bit for each core that the kernel can have.
+pub const CORE_WORDS: usize = 128;
+
+/// The cores that the process may be on; says how many words of the set the kernel has.
+pub fn cores(set: &mut [u64; CORE_WORDS]) -> Result<usize> {
+    let size = size_of_val(set);
+    // SAFETY: the kernel writes no more than the set is long.
+    let bytes = unsafe { call!(libc::SYS_sched_getaffinity, 0, size, set.as_mut_ptr()) }?;
+    Ok(bytes / size_of::<u64>())
+}
+
+/// Sets the cores that the process may be on.
+pub fn set_cores(set: &[u64]) -> Result<()> {
+    // SAFETY: the kernel reads the set.
+    unsafe { call!(libc::SYS_sched_setaffinity, 0, size_of_val(set), set.as_ptr()) }.map(drop)
+}
+
 /// Sets a property of the process.
 pub fn set_property(option: c_int, value: usize) -> Result<()> {
     // SAFETY: the options used here take a number.

@@ -5,7 +5,7 @@ use crate::{project, run_ok};
 use hearth_client::address::Place;
 use hearth_client::protocol::{
     Aggregation, Answer, Ask, CRASH_PATH, Encoding, FailureKind, FileLines, Formula, Hello, Level, Measure,
-    Order, Outcome, Reply, Request, RunInput, RunRef, Welcome, decode, encode, frame,
+    Order, Outcome, PROTOCOL, Reply, Request, RunInput, RunRef, Welcome, decode, encode, frame,
 };
 use hearth_client::{AsyncConnection, Connection, Error};
 use std::io::{Read, Write};
@@ -139,10 +139,7 @@ fn a_run_can_have_arguments_of_its_own() {
         let found = own(&mut hearth, arguments);
         assert_eq!((found.outcome, &found.stdout), (expected.outcome, &expected.stdout));
         assert_eq!(found.files, expected.files);
-        let (run, against) = (found.run.into(), expected.run.into());
-        let delta = hearth.call(Ask::Delta { run, against, level: Level::Lines, counts: true });
-        let Ok(Answer::Coverage(delta)) = delta else { panic!("{delta:?}") };
-        assert_eq!(delta.lines, [], "with {arguments}");
+        assert_eq!(lines_between(&mut hearth, found.run, expected.run), [], "with {arguments}");
     }
     assert_eq!(own(&mut hearth, "-no-such-option {}").outcome, Outcome::Exited(1));
     // What the zygote has read already cannot be replaced, and too much is no argument.
@@ -157,6 +154,63 @@ fn a_run_can_have_arguments_of_its_own() {
         match hearth.run(order, RunInput { arguments: Some(arguments), ..input(7) }) {
             Err(Error::Failed(failure)) => assert!(failure.message.contains(part), "{}", failure.message),
             other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What a run executed and another did not, with counts.
+fn lines_between(hearth: &mut Connection, run: u64, against: u64) -> Vec<FileLines> {
+    let (run, against) = (run.into(), against.into());
+    let delta = hearth.call(Ask::Delta { run, against, level: Level::Lines, counts: true });
+    let Ok(Answer::Coverage(delta)) = delta else { panic!("{delta:?}") };
+    delta.lines
+}
+
+#[test]
+fn a_run_whose_coverage_nobody_wants_has_none_and_leaves_that_of_others_as_it_is() {
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    let mut hearth = daemon.connect(Encoding::Json);
+    let before = run(&mut hearth, 5);
+    let other = run(&mut hearth, 6);
+    for skipped in [5, 6, 7, 6] {
+        let given = RunInput { skips_coverage: true, send_files: true, ..input(skipped) };
+        let done = hearth.run(tcc(), given).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((done.outcome, done.run, done.lines_executed), (Outcome::Exited(0), 0, 0));
+        assert_eq!(done.no_coverage.as_deref(), Some("nobody asked for it"));
+        assert!(done.files.iter().any(|file| file.bytes.is_some()), "its code is there: {done:?}");
+        // What comes after it is compared with the last run that was looked at.
+        let after = run(&mut hearth, 5);
+        assert_eq!(lines_between(&mut hearth, after, before), [], "after {skipped}");
+    }
+    assert_ne!(lines_between(&mut hearth, before, other), [], "two programs are not alike");
+}
+
+/// Localization compares compiles of both kinds.
+#[test]
+#[ignore = "needs the subject gcc-11: tools/test --full"]
+fn cc1_executes_the_same_wherever_it_waited() {
+    let directory = scratch();
+    let daemon = start(directory.path(), &[]);
+    let mut hearth = daemon.connect(Encoding::Bincode);
+    for level in ["-O0", "-O2", "-O3"] {
+        let arguments: Vec<String> = ["-quiet", level, "{}", "-o", "out.s"].map(str::to_owned).to_vec();
+        let at_input = Order {
+            subject: "gcc-11".to_owned(),
+            arguments: arguments.clone(),
+            directory: Some("/tmp".to_owned()),
+            ..Order::default()
+        };
+        let any = vec!["{}".to_owned()];
+        let at_main = Order { arguments: any, warm: Some("main".to_owned()), ..at_input.clone() };
+        for number in 0..4 {
+            let own = RunInput { arguments: Some(arguments.clone()), ..input(number) };
+            let [one, other] = [(&at_input, input(number)), (&at_main, own)].map(|(order, given)| {
+                let done = hearth.run(order.clone(), given).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!((done.outcome, &done.no_coverage), (Outcome::Exited(0), &None));
+                done.run
+            });
+            assert_eq!(lines_between(&mut hearth, one, other), [], "{level}, program {number}");
         }
     }
 }
@@ -384,7 +438,8 @@ fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
             let welcome: Welcome = decode(Encoding::Json, &answer).expect("a welcome");
             let refused = welcome.refused.expect("it refuses");
             assert_eq!(refused.kind, FailureKind::Version);
-            assert!(refused.message.contains("protocol 2, the client 99"), "{}", refused.message);
+            let versions = format!("protocol {PROTOCOL}, the client 99");
+            assert!(refused.message.contains(&versions), "{}", refused.message);
             dropped(stream, 15);
         });
         scope.spawn(move || {

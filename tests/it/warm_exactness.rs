@@ -4,10 +4,13 @@ use crate::programs::csmith_program;
 use crate::small_subject::SmallSubject;
 use crate::warm_exact::{Bench, WarmCompared};
 use crate::{hearth, project};
-use hearth_daemon::{SubjectMap, WarmPoint};
+use hearth_daemon::launch::SandboxPolicy;
+use hearth_daemon::limits::RunLimits;
+use hearth_daemon::{Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_subject::Store;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 /// Checks a subject at some options and warm points, on own and random programs.
@@ -52,6 +55,36 @@ fn paths_of_files_in_memory() {
             bench.check(input.as_bytes()).unwrap_or_else(|error| panic!("{warm}: {error}"));
         }
     }
+}
+
+/// Where all cores have runs, each zygote is bound to one. What runs find out must not depend on it.
+#[test]
+fn runs_find_all_cores_however_many_there_are_beside_them() {
+    let plain = Command::new("nproc").output().expect("coreutils");
+    let cores: usize = String::from_utf8_lossy(&plain.stdout).trim().parse().expect("a number");
+    let key = ZygoteKey {
+        revision: 0,
+        binary: PathBuf::from("/usr/bin/nproc"),
+        arguments: vec!["nproc".into()],
+        environment: Vec::new(),
+        directory: PathBuf::from("/"),
+        input: None,
+        warm: WarmPoint::Main,
+        sandbox: SandboxPolicy::Required,
+        processes: RunLimits::default().processes,
+    };
+    let pool = Pool::new(hearth());
+    std::thread::scope(|scope| {
+        for _ in 0..=cores {
+            scope.spawn(|| {
+                for round in 0..100 {
+                    let answer = pool.run(&key, None, &RunRequest::default());
+                    let answer = answer.unwrap_or_else(|error| panic!("{error}"));
+                    assert_eq!(answer.run.stdout, plain.stdout, "round {round}");
+                }
+            });
+        }
+    });
 }
 
 #[test]

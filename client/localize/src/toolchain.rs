@@ -1,7 +1,8 @@
 //! From a program to what it does: the orders for compiler, assembler, linker and the program itself.
 //!
-//! All four are kept warm. The compiler waits at `main`, so that one zygote serves all options; the linker is given
-//! the program last, so that it has read everything else when it waits.
+//! All four are kept warm. The compiler waits at `main`, so that one zygote serves all options, or, where many programs
+//! have the same options, before it opens its input; the linker is given the program last, so that it has read everything
+//! else when it waits.
 
 use crate::localize::Spent;
 use crate::stack::{Frame, frames};
@@ -74,12 +75,34 @@ impl Dialect {
     }
 }
 
+/// Where the compiler waits for a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// At `main`: for options that few programs are compiled with.
+    AtMain,
+    /// Before it opens its input: for options that many programs have. They get a zygote of their own, whose runs are
+    /// shorter.
+    AtInput,
+}
+
+/// What a compile is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// Its code and its coverage.
+    Coverage,
+    /// Its code alone.
+    Code,
+    /// What a compiler that crashes says of its stack.
+    Stack,
+}
+
 /// The orders.
 #[derive(Debug, Clone)]
 pub struct Toolchain {
     dialect: Dialect,
     /// Where the compiler was built, from which it names its source.
     built_in: PathBuf,
+    /// The compiler at `main`.
     compile: Order,
     /// Options that every compile has.
     always: Vec<String>,
@@ -169,7 +192,8 @@ impl Toolchain {
         };
         let limits = Limits { wall_ms: Some(COMPILE_MS), ..Limits::default() };
         let assemble = tool(&path_of("as")?, words(&["--64", "{}", "-o", "output.o"]), "input.s", limits);
-        let link = tool(&path_of("ld")?, link_arguments(dialect.library(&compiler))?, "input.o", limits);
+        let (linker, arguments) = linker(dialect.library(&compiler))?;
+        let link = tool(&linker, arguments, "input.o", limits);
         let limits = Limits {
             wall_ms: Some(EXECUTION_MS),
             output_bytes: Some(EXECUTION_OUTPUT_BYTES),
@@ -214,8 +238,9 @@ impl Toolchain {
         connection: &mut Connection,
         text: &[u8],
         options: &[String],
+        wait: Wait,
     ) -> anyhow::Result<Compile> {
-        let done = self.run_compiler(connection, text, options, true)?;
+        let done = self.run_compiler(connection, text, options, wait, For::Coverage)?;
         Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
     }
 
@@ -224,18 +249,24 @@ impl Toolchain {
         connection: &mut Connection,
         text: &[u8],
         options: &[String],
-        hides_program: bool,
+        wait: Wait,
+        purpose: For,
     ) -> anyhow::Result<RunDone> {
         let output = words(&["{}", "-o", "output"]);
         let arguments = self.always.iter().chain(options).chain(&output).cloned().collect();
+        let (order, arguments) = match wait {
+            Wait::AtMain => (self.compile.clone(), Some(arguments)),
+            Wait::AtInput => (Order { arguments, warm: None, ..self.compile.clone() }, None),
+        };
         let input = RunInput {
             input: Some(text.to_vec().into()),
-            arguments: Some(arguments),
+            arguments,
             send_files: true,
-            hides_program,
+            hides_program: purpose != For::Stack,
+            skips_coverage: purpose != For::Coverage,
             ..RunInput::default()
         };
-        Ok(timed(&self.times.compile, || connection.run(self.compile.clone(), input))?)
+        Ok(timed(&self.times.compile, || connection.run(order, input))?)
     }
 
     /// The stack of a compile that crashes, if the compiler prints it; it takes its time to find the names.
@@ -248,8 +279,7 @@ impl Toolchain {
         text: &[u8],
         options: &[String],
     ) -> anyhow::Result<Vec<Frame>> {
-        let done = self.run_compiler(connection, text, options, false)?;
-        forget(connection, done.run)?;
+        let done = self.run_compiler(connection, text, options, Wait::AtMain, For::Stack)?;
         let errors = String::from_utf8_lossy(&done.stderr.0);
         Ok(frames(&errors, &self.built_in))
     }
@@ -262,7 +292,8 @@ impl Toolchain {
     pub fn crash_on_purpose(&self, connection: &mut Connection, runs: &mut Vec<u64>) -> anyhow::Result<()> {
         for pass in self.dialect.crashing_passes() {
             let options = [format!("-fdump-{pass}={CRASH_PATH}")];
-            let compile = self.compile(connection, b"int main(void) { return 0; }\n", &options)?;
+            let nothing = b"int main(void) { return 0; }\n";
+            let compile = self.compile(connection, nothing, &options, Wait::AtMain)?;
             match compile.compiled {
                 Compiled::Crash(_) if compile.run > 0 => runs.push(compile.run),
                 // Another compiler of this kind may not dump; its rankings have the report of the crash in them.
@@ -288,10 +319,9 @@ impl Toolchain {
         connection: &mut Connection,
         text: &[u8],
         options: &[String],
+        wait: Wait,
     ) -> anyhow::Result<Compiled> {
-        let compile = self.compile(connection, text, options)?;
-        forget(connection, compile.run)?;
-        Ok(compile.compiled)
+        self.run_compiler(connection, text, options, wait, For::Code).map(compiled)
     }
 
     /// What the compiler says when it is asked.
@@ -299,10 +329,13 @@ impl Toolchain {
     /// # Errors
     /// If the daemon cannot, or the compiler does not know the options.
     pub fn ask(&self, connection: &mut Connection, options: &[String]) -> anyhow::Result<String> {
-        let input =
-            RunInput { input: Some("".into()), arguments: Some(with_input(options)), ..RunInput::default() };
+        let input = RunInput {
+            input: Some("".into()),
+            arguments: Some(with_input(options)),
+            skips_coverage: true,
+            ..RunInput::default()
+        };
         let done = connection.run(self.compile.clone(), input)?;
-        forget(connection, done.run)?;
         let errors = String::from_utf8_lossy(&done.stderr.0).into_owned();
         ensure!(done.outcome == Outcome::Exited(0), "the compiler answers: {}", first_error(&errors));
         Ok(String::from_utf8_lossy(&done.stdout.0).into_owned())
@@ -325,7 +358,7 @@ impl Toolchain {
         options: &[String],
     ) -> anyhow::Result<Compiled> {
         let options: Vec<String> = options.iter().cloned().chain(words(&SCREEN)).collect();
-        self.compile_only(connection, text, &options)
+        self.compile_only(connection, text, &options, Wait::AtInput)
     }
 
     /// How a screened program ends that does what C leaves undefined.
@@ -465,11 +498,22 @@ fn path_of(tool: &str) -> anyhow::Result<String> {
     Ok(found.display().to_string())
 }
 
-/// The linker's arguments: everything but the program comes first, except archives, which are looked at only for
-/// what is missing so far. The compiler may have one of its own.
-fn link_arguments(own: Option<String>) -> anyhow::Result<Vec<String>> {
-    let mut arguments =
-        words(&["-m", "elf_x86_64", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2", "-o", "output"]);
+/// The linker and its arguments: everything but the program comes first, except archives, which are looked at only for
+/// what is missing so far. The compiler may have one of its own. Where there is gold it is taken: the other linker goes
+/// through all symbols of the C library dozens of times once it has the program, which takes it five times as long.
+fn linker(own: Option<String>) -> anyhow::Result<(String, Vec<String>)> {
+    let (linker, mut arguments) = match path_of("ld.gold") {
+        Ok(gold) => (gold, words(&["--no-threads"])),
+        Err(_) => (path_of("ld")?, Vec::new()),
+    };
+    arguments.extend(words(&[
+        "-m",
+        "elf_x86_64",
+        "-dynamic-linker",
+        "/lib64/ld-linux-x86-64.so.2",
+        "-o",
+        "output",
+    ]));
     for name in ["crt1.o", "crti.o", "crtbegin.o", "libc.so.6", "libm.so.6"] {
         arguments.push(library(name)?);
     }
@@ -478,7 +522,7 @@ fn link_arguments(own: Option<String>) -> anyhow::Result<Vec<String>> {
     for name in ["libc_nonshared.a", "libgcc.a", "crtend.o", "crtn.o"] {
         arguments.push(library(name)?);
     }
-    Ok(arguments)
+    Ok((linker, arguments))
 }
 
 /// The path of a part of the C library.

@@ -329,6 +329,9 @@ pub struct RunInput {
     /// names of the functions on its stack, for which it would read its debug information for a second.
     #[serde(default)]
     pub hides_program: bool,
+    /// Nobody wants to know what the run executed: its counters are not read, and it is not kept.
+    #[serde(default)]
+    pub skips_coverage: bool,
 }
 
 /// A run that opens this path gets a `SIGSEGV`: what a program does only because it crashes can be seen in a run that

@@ -97,6 +97,7 @@ fn run_now(
         limits: limits(&order.limits),
         keep_counters: false,
         hides_program: input.hides_program,
+        skips_coverage: input.skips_coverage,
         unwanted: Some(unwanted.clone()),
     };
     let answer = service.pool.run(&resolved.key, resolved.map.as_ref(), &request);

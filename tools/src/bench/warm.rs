@@ -28,8 +28,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Runs for the throughput, of each thread.
-const THROUGHPUT_RUNS: usize = 60;
+/// How often the throughput of one core, and of two, is measured, and for how long each time; what comes before gets the
+/// zygotes warm.
+const THROUGHPUT_TURNS: usize = 15;
+const THROUGHPUT_WARM_UPS: usize = 2;
+const THROUGHPUT_TIME: Duration = Duration::from_secs(1);
 
 /// The levels of optimization of a GCC.
 const LEVELS: [&str; 5] = ["-O0", "-O1", "-O2", "-O3", "-Os"];
@@ -299,35 +302,58 @@ impl<'a> Setting<'a> {
         Ok(())
     }
 
-    /// Runs per second of two threads on two cores over those of one thread on one core.
+    /// Runs per second of two threads on two cores over those of one thread on one core: both in turn, so that what else
+    /// the machine does weighs on both, and the medians of what they reach.
     fn throughput(&self) -> anyhow::Result<f64> {
-        // Every process a thread starts, zygotes and their runs, has its cores.
-        let rate = |threads: usize, cores: usize| -> anyhow::Result<f64> {
-            let pool = Pool::new(self.hearth.to_owned());
-            let work = |count: usize| -> anyhow::Result<()> {
-                use_cores(cores)?;
-                let run = |round| {
-                    self.hearth_run(&pool, self.middle(), WarmPoint::Input, &variant(SMALL[1], round))
-                };
-                (0..count).try_for_each(|round| run(round).map(drop))
-            };
-            let all = |count: usize| {
-                std::thread::scope(|scope| {
-                    let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(count))).collect();
-                    workers
-                        .into_iter()
-                        .try_for_each(|worker| worker.join().unwrap_or_else(|_| bail!("a panic")))
-                })
-            };
-            // The zygotes get warm, and the functions' sums are made.
-            all(3)?;
-            let started = Instant::now();
-            all(THROUGHPUT_RUNS)?;
-            Ok((threads * THROUGHPUT_RUNS) as f64 / started.elapsed().as_secs_f64())
-        };
-        let (one, two) = (rate(1, 1)?, rate(2, 2)?);
+        let lanes = [Lanes::new(self, 1), Lanes::new(self, 2)];
+        let mut rates = [Vec::new(), Vec::new()];
+        for turn in 0..THROUGHPUT_TURNS + THROUGHPUT_WARM_UPS {
+            for (lanes, rates) in lanes.iter().zip(&mut rates) {
+                let rate = lanes.rate(THROUGHPUT_TIME)?;
+                if turn >= THROUGHPUT_WARM_UPS {
+                    rates.push(rate);
+                }
+            }
+        }
+        let [one, two] = rates.map(|mut rates| {
+            rates.sort_by(f64::total_cmp);
+            rates[rates.len() / 2]
+        });
         eprintln!("{}: {one:.1} runs per second on one core, {two:.1} on two", self.subject.id());
         Ok(two / one)
+    }
+}
+
+/// Threads that run the same program on so many cores, one each.
+struct Lanes<'s> {
+    setting: &'s Setting<'s>,
+    pool: Pool,
+    count: usize,
+}
+
+impl<'s> Lanes<'s> {
+    fn new(setting: &'s Setting<'s>, count: usize) -> Self {
+        Self { setting, pool: Pool::new(setting.hearth.to_owned()), count }
+    }
+
+    /// Runs per second.
+    fn rate(&self, time: Duration) -> anyhow::Result<f64> {
+        let began = Instant::now();
+        let work = || -> anyhow::Result<f64> {
+            // Every process a thread starts, zygotes and their runs, has its cores.
+            use_cores(self.count)?;
+            let mut runs = 0;
+            while began.elapsed() < time {
+                let program = variant(SMALL[1], runs);
+                self.setting.hearth_run(&self.pool, self.setting.middle(), WarmPoint::Input, &program)?;
+                runs += 1;
+            }
+            Ok(runs as f64 / began.elapsed().as_secs_f64())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.count).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a panic"))).sum()
+        })
     }
 }
 

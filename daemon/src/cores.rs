@@ -1,0 +1,138 @@
+//! A core for each run, where there are as many runs under way as cores.
+//!
+//! A run goes through several hands: the thread that asks for it, its zygote, its standby. They wander between cores, and
+//! find little of what the one before them left in a core's cache. Where all cores have runs, those of one run stay on one
+//! core; else they are left alone, because another core may be idle. A run itself may be wherever its zygote was
+//! started: it is only begun there, so that what it can find out about its cores does not depend on other runs.
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The calling thread.
+const THIS_THREAD: Pid = Pid::from_raw(0);
+
+/// Which cores have runs.
+#[derive(Debug, Default)]
+pub struct Cores {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    under_way: usize,
+    taken: Vec<usize>,
+}
+
+/// A run's place; it is free again when this is dropped.
+#[derive(Debug)]
+pub struct Place<'c> {
+    cores: &'c Cores,
+    /// The cores that the calling thread may use.
+    allowed: CpuSet,
+    core: Option<usize>,
+}
+
+/// A thread at a run's place; it is where it was before when this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Bound<'p> {
+    place: &'p Place<'p>,
+}
+
+impl Cores {
+    /// A place for a run that begins, on a core of its own if all of those that the calling thread may use have runs.
+    pub fn enter(&self) -> Place<'_> {
+        // Without an answer of the kernel's no core is allowed, and so none is chosen.
+        let allowed = sched_getaffinity(THIS_THREAD).unwrap_or_default();
+        let may_use: Vec<usize> =
+            (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).collect();
+        let mut state = self.lock();
+        state.under_way += 1;
+        let is_full = state.under_way >= may_use.len() && may_use.len() > 1;
+        let core = may_use.into_iter().find(|core| !state.taken.contains(core)).filter(|_| is_full);
+        state.taken.extend(core);
+        Place { cores: self, allowed, core }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole between statements, so a thread that died with the lock did no harm to it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place<'_> {
+    /// The core, if it is a certain one.
+    #[must_use]
+    pub fn core(&self) -> Option<usize> {
+        self.core
+    }
+
+    /// Where processes that serve the run are to be.
+    #[must_use]
+    pub fn set(&self) -> CpuSet {
+        let mut set = CpuSet::new();
+        match self.core.map(|core| set.set(core)) {
+            Some(Ok(())) => set,
+            _ => self.allowed,
+        }
+    }
+
+    /// Binds the calling thread. What it starts meanwhile is bound, too.
+    pub fn bind_thread(&self) -> Bound<'_> {
+        if self.core.is_some() {
+            bind(THIS_THREAD, &self.set());
+        }
+        Bound { place: self }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut state = self.cores.lock();
+        state.under_way -= 1;
+        state.taken.retain(|&core| Some(core) != self.core);
+    }
+}
+
+impl Drop for Bound<'_> {
+    fn drop(&mut self) {
+        if self.place.core.is_some() {
+            bind(THIS_THREAD, &self.place.allowed);
+        }
+    }
+}
+
+/// Binds a process to cores.
+pub fn bind(process: Pid, set: &CpuSet) {
+    // A process that is anywhere is slower, and no worse.
+    let _ = sched_setaffinity(process, set);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_cores_of_their_own_where_all_cores_have_runs() {
+        let allowed = sched_getaffinity(THIS_THREAD).expect("the kernel tells");
+        let count = (0..CpuSet::count()).filter(|&core| allowed.is_set(core) == Ok(true)).count();
+        if count < 2 {
+            return;
+        }
+        let cores = Cores::default();
+        let mut places: Vec<Place<'_>> = (1..count).map(|_| cores.enter()).collect();
+        assert!(places.iter().all(|place| place.core().is_none()), "there is room: {places:?}");
+        places.extend((0..count).map(|_| cores.enter()));
+        let mut chosen: Vec<usize> = places.iter().filter_map(Place::core).collect();
+        chosen.dedup();
+        assert_eq!(chosen.len(), count, "one run for each core: {places:?}");
+        assert_eq!(cores.enter().core(), None, "no core is left");
+        let bound = places[count].bind_thread();
+        assert_eq!(sched_getaffinity(THIS_THREAD), Ok(places[count].set()));
+        drop(bound);
+        assert_eq!(sched_getaffinity(THIS_THREAD), Ok(allowed), "the thread is free again");
+        drop(places);
+        assert_eq!((cores.lock().under_way, cores.lock().taken.len()), (0, 0));
+    }
+}
