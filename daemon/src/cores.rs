@@ -5,7 +5,7 @@
 //! core; else they are left alone, because another core may be idle. A run itself may be wherever its zygote was
 //! started: it is only begun there, so that what it can find out about its cores does not depend on other runs.
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::unistd::Pid;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +33,15 @@ pub struct Place<'c> {
     core: Option<usize>,
 }
 
+/// Where processes that serve a run are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Binding {
+    /// The core, if it is a certain one.
+    pub core: Option<usize>,
+    /// All cores that they may use.
+    set: CpuSet,
+}
+
 /// A thread at a run's place; it is where it was before when this is dropped.
 #[derive(Debug)]
 #[must_use]
@@ -50,7 +59,10 @@ impl Cores {
         let mut state = self.lock();
         state.under_way += 1;
         let is_full = state.under_way >= may_use.len() && may_use.len() > 1;
-        let core = may_use.into_iter().find(|core| !state.taken.contains(core)).filter(|_| is_full);
+        // Runs that began before all cores had one may be on any; the calling thread is on the core it is on.
+        let here = sched_getcpu().ok().filter(|core| may_use.contains(core));
+        let mut free = here.into_iter().chain(may_use).filter(|core| !state.taken.contains(core));
+        let core = free.next().filter(|_| is_full);
         state.taken.extend(core);
         Place { cores: self, allowed, core }
     }
@@ -70,18 +82,18 @@ impl Place<'_> {
 
     /// Where processes that serve the run are to be.
     #[must_use]
-    pub fn set(&self) -> CpuSet {
+    pub fn binding(&self) -> Binding {
         let mut set = CpuSet::new();
         match self.core.map(|core| set.set(core)) {
-            Some(Ok(())) => set,
-            _ => self.allowed,
+            Some(Ok(())) => Binding { core: self.core, set },
+            _ => Binding { core: None, set: self.allowed },
         }
     }
 
     /// Binds the calling thread. What it starts meanwhile is bound, too.
     pub fn bind_thread(&self) -> Bound<'_> {
         if self.core.is_some() {
-            bind(THIS_THREAD, &self.set());
+            self.binding().bind(THIS_THREAD);
         }
         Bound { place: self }
     }
@@ -98,20 +110,23 @@ impl Drop for Place<'_> {
 impl Drop for Bound<'_> {
     fn drop(&mut self) {
         if self.place.core.is_some() {
-            bind(THIS_THREAD, &self.place.allowed);
+            Binding { core: None, set: self.place.allowed }.bind(THIS_THREAD);
         }
     }
 }
 
-/// Binds a process to cores.
-pub fn bind(process: Pid, set: &CpuSet) {
-    // A process that is anywhere is slower, and no worse.
-    let _ = sched_setaffinity(process, set);
+impl Binding {
+    /// Puts a process there.
+    pub fn bind(&self, process: Pid) {
+        // A process that is anywhere is slower, and no worse.
+        let _ = sched_setaffinity(process, &self.set);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn runs_have_cores_of_their_own_where_all_cores_have_runs() {
@@ -124,12 +139,12 @@ mod tests {
         let mut places: Vec<Place<'_>> = (1..count).map(|_| cores.enter()).collect();
         assert!(places.iter().all(|place| place.core().is_none()), "there is room: {places:?}");
         places.extend((0..count).map(|_| cores.enter()));
-        let mut chosen: Vec<usize> = places.iter().filter_map(Place::core).collect();
-        chosen.dedup();
-        assert_eq!(chosen.len(), count, "one run for each core: {places:?}");
+        let chosen: Vec<usize> = places.iter().filter_map(Place::core).collect();
+        let different: BTreeSet<usize> = chosen.iter().copied().collect();
+        assert_eq!((chosen.len(), different.len()), (count, count), "one run for each core: {places:?}");
         assert_eq!(cores.enter().core(), None, "no core is left");
         let bound = places[count].bind_thread();
-        assert_eq!(sched_getaffinity(THIS_THREAD), Ok(places[count].set()));
+        assert_eq!(sched_getaffinity(THIS_THREAD), Ok(places[count].binding().set));
         drop(bound);
         assert_eq!(sched_getaffinity(THIS_THREAD), Ok(allowed), "the thread is free again");
         drop(places);

@@ -86,6 +86,13 @@ impl Counting {
         Ok(Self { map, counter_count, regions, now: vec![0; largest] })
     }
 
+    /// Its memory, in bytes.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        let values: usize = self.regions.iter().map(|region| region.warm.len() + region.last.len()).sum();
+        size_of::<i64>() * (values + self.now.len()) + size_of::<Array>() * self.map.arrays.len()
+    }
+
     /// Calls a function with each array and its values at the warm point.
     pub fn for_each(&self, mut visit: impl FnMut(&Array, &[i64])) {
         for region in &self.regions {

@@ -10,11 +10,12 @@ pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 pub const MEMORY_INTERVAL: Duration = Duration::from_millis(10);
 /// What a zygote writes before its warm point and is shown if it fails, in bytes.
 pub const START_OUTPUT_BYTES: usize = 4096;
-/// Zygotes a pool keeps at the most.
-pub const ZYGOTES: usize = 64;
+/// Zygotes a pool keeps at the most: the seven kinds of a localization for each of 18 cores. Each takes five descriptors, of
+/// which a process has 1024 by default.
+pub const ZYGOTES: usize = 128;
 /// A zygote that was not used for so long is ended.
 pub const ZYGOTE_AGE: Duration = Duration::from_secs(30 * 60);
-/// Memory of all zygotes together, in bytes; beyond it those unused for longest are ended.
+/// Memory of all zygotes together, and of what is kept to read their runs' counters, in bytes; beyond it those unused for longest are ended.
 pub const ZYGOTE_BYTES: u64 = 4 << 30;
 /// A key whose zygotes were lost so often in a row is not tried again for a while.
 pub const LOSSES: u32 = 3;

@@ -62,7 +62,7 @@ impl Pool {
     #[must_use]
     pub fn idle(&self) -> Vec<(ZygoteKey, u64, Duration)> {
         let state = self.lock();
-        let of = |idle: &Idle| (idle.key.clone(), idle.worker.zygote().memory_bytes(), idle.since.elapsed());
+        let of = |idle: &Idle| (idle.key.clone(), idle.worker.memory_bytes(), idle.since.elapsed());
         state.idle.iter().map(of).collect()
     }
 
@@ -189,7 +189,7 @@ impl State {
         // The last in the list was used last.
         for index in (0..self.idle.len()).rev() {
             let idle = &self.idle[index];
-            kept_bytes += idle.worker.zygote().memory_bytes();
+            kept_bytes += idle.worker.memory_bytes();
             kept += 1;
             if kept > ZYGOTES || kept_bytes > ZYGOTE_BYTES || idle.since.elapsed() > ZYGOTE_AGE {
                 evicted.extend(self.idle.drain(..=index));

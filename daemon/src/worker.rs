@@ -87,6 +87,14 @@ impl Worker {
         &self.zygote
     }
 
+    /// The zygote's memory that no file is behind, and what is kept here to read its runs' counters, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let counting = self.zygote.counting().map_or(0, Counting::own_bytes);
+        let adding = self.coverage.as_ref().map_or(0, |coverage| coverage.adder.own_bytes());
+        self.zygote.memory_bytes() + (counting + adding) as u64
+    }
+
     /// Has the zygote serve its next run at a place.
     pub fn stay_at(&mut self, place: &Place<'_>) {
         self.zygote.stay_at(place);

@@ -1,6 +1,6 @@
 //! A subject's process at its warm point, and the runs forked from it.
 
-use crate::cores::{Place, bind};
+use crate::cores::{Binding, Place};
 use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
 use crate::harvest::{Counting, How, Visit};
@@ -11,7 +11,7 @@ use crate::memory::{Memory, PAGE_BYTES};
 use crate::packet::{self, Packet, Received};
 use crate::program;
 use crate::run::{Outcome, Run, RunRequest, Times};
-use crate::stage::{Notes, Stage, contents};
+use crate::stage::{Stage, contents};
 use hearth_coverage::atlas::Atlas;
 use hearth_shim_abi::{
     Config, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED, EVENT_NO_HOOK, EVENT_NOT_FORKED,
@@ -109,8 +109,10 @@ pub struct Zygote {
     /// The input that all runs have, if the subject opened it before the warm point.
     frozen_input: Option<Vec<u8>>,
     memory_bytes: u64,
-    /// The core it was bound to, if it was.
-    core: Option<usize>,
+    /// Where it is.
+    binding: Binding,
+    /// It is still to be bound there.
+    is_to_move: bool,
 }
 
 impl Zygote {
@@ -151,7 +153,8 @@ impl Zygote {
             unclear: false,
             frozen_input: warm.is_input_open.then(|| early_input.unwrap_or_default()),
             memory_bytes,
-            core: None,
+            binding: Binding::default(),
+            is_to_move: false,
         })
     }
 
@@ -170,18 +173,25 @@ impl Zygote {
     /// The core it stays on, if it is a certain one.
     #[must_use]
     pub fn core(&self) -> Option<usize> {
-        self.core
+        self.binding.core
     }
 
-    /// Serves its next run at a place, the standby included.
+    /// Serves its next run at a place.
     pub fn stay_at(&mut self, place: &Place<'_>) {
-        let Some(process) = self.launched.process.filter(|_| self.core != place.core()) else { return };
-        let set = place.set();
-        self.core = place.core();
-        bind(Pid::from_raw(process), &set);
-        // One that is forked at this moment stays where it is.
-        for child in children(process) {
-            bind(child, &set);
+        if self.binding.core != place.core() {
+            self.binding = place.binding();
+            self.is_to_move = true;
+        }
+    }
+
+    /// Moves to where the next run is to be served, with the standby. Nothing else is left of the run before, whose number
+    /// could be another process's by now.
+    fn move_to_place(&mut self) {
+        let process = self.launched.process.filter(|_| std::mem::take(&mut self.is_to_move));
+        if let Some(process) = process {
+            self.binding.bind(Pid::from_raw(process));
+            // One that is forked at this moment stays where it is.
+            children(process).into_iter().for_each(|child| self.binding.bind(child));
         }
     }
 
@@ -233,7 +243,7 @@ impl Zygote {
         Ok(())
     }
 
-    /// Forks a run and waits for its end. `visit` is called with the counters that differ from the run before (at
+    /// Forks a run and waits for its end. `visit` is called with the counters that differ from the run harvested before (at
     /// first, from the warm point), function by function: where they are, what they were and what they are.
     ///
     /// # Errors
@@ -244,6 +254,7 @@ impl Zygote {
             return Err(Error::InputFrozen { warm: self.warm.to_string() });
         }
         self.finish_clearing()?;
+        self.move_to_place();
         let mut stage = Stage::new(request)?;
         let mut head = stage.head;
         if !self.launched.limits_processes_by_user {
@@ -265,10 +276,23 @@ impl Zygote {
         let (ended, verdict) = self.wait_for_end(&mut stage, request, started)?;
         let harvest_started = Instant::now();
         let mut notes = stage.notes()?;
-        let harvest = match request.skips_coverage {
-            true => Err("nobody asked for it".to_owned()),
-            false => self.harvest(&mut notes, request.keep_counters, visit),
+        let keeper = self.launched.process.and_then(only_child);
+        let mut memory = notes.memory.take();
+        if let (Some(memory), Some(keeper)) = (&mut memory, keeper) {
+            memory.set_process(keeper);
+        }
+        let harvest = match (&memory, request.skips_coverage) {
+            (Some(memory), false) => {
+                // Without an only child there are others that may have the run's memory.
+                let how = How { keep: request.keep_counters, all_pages: notes.forked || keeper.is_none() };
+                self.harvest(memory, keeper, how, visit)
+            }
+            (None, false) => Err("the run did not hand over its memory".to_owned()),
+            (_, true) => Err("nobody asked for it".to_owned()),
         };
+        if let Some(memory) = memory.filter(|_| !notes.forked && keeper.is_some()) {
+            self.expect_alike(&memory);
+        }
         packet::send(&self.launched.control, &clear(), &[], &[]).map_err(lost("it takes no requests"))?;
         self.unclear = true;
         let between = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from));
@@ -347,18 +371,14 @@ impl Zygote {
 
     fn harvest(
         &mut self,
-        notes: &mut Notes,
-        keep: bool,
+        memory: &Memory,
+        keeper: Option<Pid>,
+        how: How,
         visit: Visit<'_>,
     ) -> std::result::Result<crate::harvest::Harvest, String> {
         let Some(counting) = &mut self.counting else {
             return Err("the subject is not instrumented".to_owned());
         };
-        let mut memory = notes.memory.take().ok_or("the run did not hand over its memory")?;
-        let keeper = self.launched.process.and_then(only_child);
-        if let Some(keeper) = keeper {
-            memory.set_process(keeper);
-        }
         let gone = |error: std::io::Error| {
             format!(
                 "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
@@ -367,19 +387,22 @@ impl Zygote {
         if self.last_library != 0 && memory.read_word(self.last_library).map_err(gone)? != 0 {
             check_libraries(keeper, &self.binary, &counting.map.roots)?;
         }
-        // Without an only child there are others that may have the run's memory.
-        let all_pages = notes.forked || keeper.is_none();
-        let harvest = counting.harvest(&memory, How { keep, all_pages }, visit).map_err(gone)?;
+        counting.harvest(memory, how, visit).map_err(gone)
+    }
+
+    /// Tells the zygote what a run has written, because the next ones will. What most runs write shows in the first few;
+    /// looking at all of the memory takes a millisecond.
+    fn expect_alike(&mut self, memory: &Memory) {
         self.runs += 1;
-        // What most runs write shows in the first few; looking at all of the memory takes a millisecond.
-        if self.runs.is_power_of_two() && !all_pages {
-            let words = written_ranges(&memory, &self.mappings).map_err(gone)?;
-            let expect = Request { kind: REQUEST_EXPECT, ..Request::default() };
-            let sent = packet::send(&self.launched.control, &expect, bytemuck::cast_slice(&words), &[]);
-            // A zygote that is gone is noticed at the next request, and this run is as good as any.
-            drop(sent);
+        if !self.runs.is_power_of_two() {
+            return;
         }
-        Ok(harvest)
+        // Without the memory nothing is expected anew.
+        let Ok(words) = written_ranges(memory, &self.mappings) else { return };
+        let expect = Request { kind: REQUEST_EXPECT, ..Request::default() };
+        let sent = packet::send(&self.launched.control, &expect, bytemuck::cast_slice(&words), &[]);
+        // A zygote that is gone is noticed at the next request, and this run is as good as any.
+        drop(sent);
     }
 
     /// Waits until nothing is left of the run before.

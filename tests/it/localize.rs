@@ -26,9 +26,24 @@ impl World {
     }
 
     fn command(&self, arguments: &[&str]) -> Output {
+        self.command_with(arguments, &std::env::var("PATH").expect("a path"))
+    }
+
+    /// A command that finds tools elsewhere.
+    fn command_with(&self, arguments: &[&str], path: &str) -> Output {
         let mut command = Command::new(hearth());
         command.args(arguments).env("HEARTH_RUNTIME_DIR", self.directory.path().join("run"));
-        command.output().expect("it starts")
+        command.env("PATH", path).output().expect("it starts")
+    }
+
+    /// A path that has a gold first that cannot be kept warm.
+    fn path_without_gold(&self) -> String {
+        let directory = self.directory.path().join("no-gold");
+        fs::create_dir(&directory).expect("it is made");
+        let gold = directory.join("ld.gold");
+        fs::write(&gold, "#!/bin/sh\nexit 1\n").expect("it is written");
+        fs::set_permissions(&gold, fs::Permissions::from_mode(0o755)).expect("it is its own");
+        format!("{}:{}", directory.display(), std::env::var("PATH").expect("a path"))
     }
 
     fn localize(&self, program: &Path, options: &[&str]) -> Output {
@@ -143,11 +158,14 @@ fn a_bug_put_into_tcc_is_localized_by_function() {
         "--json",
     ];
     let output = world.command(&arguments);
+    let other_linker = world.command_with(&arguments, &world.path_without_gold());
     let options = world.command(&[&arguments[..], &["--technique=options"]].concat());
     let removed = world.command(&["subject", "remove", "--yes", &name]);
     assert!(removed.status.success(), "{}", String::from_utf8_lossy(&removed.stderr));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let same: Value = serde_json::from_slice(&other_linker.stdout).expect("JSON");
+    assert_eq!(same["witnesses"], found["witnesses"], "which linker there is makes no difference");
     let functions = found["functions"].as_array().expect("a list");
     let guilty = functions.iter().find(|function| function["function"] == "gen_opic").expect("it is there");
     assert!(guilty["rank"].as_u64().expect("a rank") <= 3, "{functions:?}");

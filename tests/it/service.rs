@@ -158,7 +158,7 @@ fn a_run_can_have_arguments_of_its_own() {
     }
 }
 
-/// What a run executed and another did not, with counts.
+/// The lines that two runs executed differently often.
 fn lines_between(hearth: &mut Connection, run: u64, against: u64) -> Vec<FileLines> {
     let (run, against) = (run.into(), against.into());
     let delta = hearth.call(Ask::Delta { run, against, level: Level::Lines, counts: true });
@@ -171,19 +171,32 @@ fn a_run_whose_coverage_nobody_wants_has_none_and_leaves_that_of_others_as_it_is
     let directory = scratch();
     let daemon = start(directory.path(), &[]);
     let mut hearth = daemon.connect(Encoding::Json);
-    let before = run(&mut hearth, 5);
-    let other = run(&mut hearth, 6);
-    for skipped in [5, 6, 7, 6] {
-        let given = RunInput { skips_coverage: true, send_files: true, ..input(skipped) };
+    let skip = |hearth: &mut Connection, number: u32| {
+        let given = RunInput { skips_coverage: true, send_files: true, ..input(number) };
         let done = hearth.run(tcc(), given).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((done.outcome, done.run, done.lines_executed), (Outcome::Exited(0), 0, 0));
         assert_eq!(done.no_coverage.as_deref(), Some("nobody asked for it"));
         assert!(done.files.iter().any(|file| file.bytes.is_some()), "its code is there: {done:?}");
-        // What comes after it is compared with the last run that was looked at.
-        let after = run(&mut hearth, 5);
-        assert_eq!(lines_between(&mut hearth, after, before), [], "after {skipped}");
+    };
+    // The first of all, before there is anything to compare with.
+    skip(&mut hearth, 4);
+    let numbers = [4, 5, 6, 7];
+    let references = numbers.map(|number| run(&mut hearth, number));
+    // What comes after a skipped one is compared with the last run that was looked at, whichever that was.
+    for (round, skipped) in (0..12).zip([5, 6, 7, 4, 4].into_iter().cycle()) {
+        skip(&mut hearth, skipped);
+        let which = round % numbers.len();
+        let after = run(&mut hearth, numbers[which]);
+        assert_eq!(lines_between(&mut hearth, after, references[which]), [], "{which} after {skipped}");
     }
-    assert_ne!(lines_between(&mut hearth, before, other), [], "two programs are not alike");
+    assert_ne!(lines_between(&mut hearth, references[0], references[1]), [], "two programs are not alike");
+    let named = RunInput { skips_coverage: true, name: Some("failing".to_owned()), ..input(4) };
+    match hearth.run(tcc(), named) {
+        Err(Error::Failed(failure)) => {
+            assert!(failure.message.contains("it can have no name"), "{failure:?}")
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Localization compares compiles of both kinds.

@@ -12,6 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Checks a subject at some options and warm points, on own and random programs.
 fn check(subject: &str, cases: &[(&str, WarmPoint)], random: u64) -> WarmCompared {
@@ -57,7 +58,7 @@ fn paths_of_files_in_memory() {
     }
 }
 
-/// Where all cores have runs, each zygote is bound to one. What runs find out must not depend on it.
+/// Where all cores have runs, each zygote is bound to one, and so is its standby. What runs find out must not depend on it.
 #[test]
 fn runs_find_all_cores_however_many_there_are_beside_them() {
     let plain = Command::new("nproc").output().expect("coreutils");
@@ -74,17 +75,22 @@ fn runs_find_all_cores_however_many_there_are_beside_them() {
         processes: RunLimits::default().processes,
     };
     let pool = Pool::new(hearth());
+    let bound = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..=cores {
             scope.spawn(|| {
                 for round in 0..100 {
-                    let answer = pool.run(&key, None, &RunRequest::default());
+                    let answer = pool.with_worker(&key, None, |worker| {
+                        bound.fetch_add(usize::from(worker.zygote().core().is_some()), Ordering::Relaxed);
+                        worker.run(&RunRequest::default())
+                    });
                     let answer = answer.unwrap_or_else(|error| panic!("{error}"));
                     assert_eq!(answer.run.stdout, plain.stdout, "round {round}");
                 }
             });
         }
     });
+    assert!(bound.into_inner() > 0 || cores == 1, "no zygote was ever bound to a core");
 }
 
 #[test]

@@ -108,6 +108,8 @@ pub struct Toolchain {
     always: Vec<String>,
     assemble: Order,
     link: Order,
+    /// The linker that is asked when that one refuses, if there is another.
+    link_otherwise: Option<Order>,
     execute: Order,
     times: Arc<Times>,
 }
@@ -192,8 +194,17 @@ impl Toolchain {
         };
         let limits = Limits { wall_ms: Some(COMPILE_MS), ..Limits::default() };
         let assemble = tool(&path_of("as")?, words(&["--64", "{}", "-o", "output.o"]), "input.s", limits);
-        let (linker, arguments) = linker(dialect.library(&compiler))?;
-        let link = tool(&linker, arguments, "input.o", limits);
+        let arguments = link_arguments(dialect.library(&compiler))?;
+        let mut link = tool(&path_of("ld")?, arguments, "input.o", limits);
+        let mut link_otherwise = None;
+        let gold = path_of("ld.gold").map(|gold| Order { subject: gold, ..link.clone() });
+        // The other linker goes through all symbols of the C library dozens of times once it has the program, which takes it
+        // five times as long. Not every gold can be kept warm.
+        if let Ok(gold) = gold
+            && connection.call(Ask::Warm { order: gold.clone() }).is_ok()
+        {
+            link_otherwise = Some(std::mem::replace(&mut link, gold));
+        }
         let limits = Limits {
             wall_ms: Some(EXECUTION_MS),
             output_bytes: Some(EXECUTION_OUTPUT_BYTES),
@@ -202,7 +213,8 @@ impl Toolchain {
         let launcher = launcher.display().to_string();
         let execute = tool(&launcher, words(&[EXECUTE_ARGUMENT, "{}"]), "program", limits);
         let built_in = compiler.parent().unwrap_or(&compiler).to_owned();
-        Ok(Self { dialect, built_in, compile, always, assemble, link, execute, times: Arc::default() })
+        let times = Arc::default();
+        Ok(Self { dialect, built_in, compile, always, assemble, link, link_otherwise, execute, times })
     }
 
     /// The same for another program, which is compiled in its own directory.
@@ -253,20 +265,27 @@ impl Toolchain {
         purpose: For,
     ) -> anyhow::Result<RunDone> {
         let output = words(&["{}", "-o", "output"]);
-        let arguments = self.always.iter().chain(options).chain(&output).cloned().collect();
-        let (order, arguments) = match wait {
-            Wait::AtMain => (self.compile.clone(), Some(arguments)),
-            Wait::AtInput => (Order { arguments, warm: None, ..self.compile.clone() }, None),
-        };
+        let arguments: Vec<String> = self.always.iter().chain(options).chain(&output).cloned().collect();
         let input = RunInput {
             input: Some(text.to_vec().into()),
-            arguments,
             send_files: true,
             hides_program: purpose != For::Stack,
             skips_coverage: purpose != For::Coverage,
             ..RunInput::default()
         };
-        Ok(timed(&self.times.compile, || connection.run(order, input))?)
+        let mut run = |order, input| timed(&self.times.compile, || connection.run(order, input));
+        if wait == Wait::AtInput {
+            let order = Order {
+                arguments: arguments.clone(),
+                warm: Some("input".to_owned()),
+                ..self.compile.clone()
+            };
+            // A compiler that fails before it opens its input cannot wait there.
+            if let Ok(done) = run(order, input.clone()) {
+                return Ok(done);
+            }
+        }
+        Ok(run(self.compile.clone(), RunInput { arguments: Some(arguments), ..input })?)
     }
 
     /// The stack of a compile that crashes, if the compiler prints it; it takes its time to find the names.
@@ -374,7 +393,11 @@ impl Toolchain {
             Dialect::Tcc => Some(code),
         };
         let Some(object) = object else { return Ok(None) };
-        Ok(self.convert(connection, &self.link, object)?.map(Executable))
+        let linked = match (self.convert(connection, &self.link, object.clone())?, &self.link_otherwise) {
+            (None, Some(other)) => self.convert(connection, other, object)?,
+            (linked, _) => linked,
+        };
+        Ok(linked.map(Executable))
     }
 
     /// Executes a program.
@@ -498,22 +521,11 @@ fn path_of(tool: &str) -> anyhow::Result<String> {
     Ok(found.display().to_string())
 }
 
-/// The linker and its arguments: everything but the program comes first, except archives, which are looked at only for
-/// what is missing so far. The compiler may have one of its own. Where there is gold it is taken: the other linker goes
-/// through all symbols of the C library dozens of times once it has the program, which takes it five times as long.
-fn linker(own: Option<String>) -> anyhow::Result<(String, Vec<String>)> {
-    let (linker, mut arguments) = match path_of("ld.gold") {
-        Ok(gold) => (gold, words(&["--no-threads"])),
-        Err(_) => (path_of("ld")?, Vec::new()),
-    };
-    arguments.extend(words(&[
-        "-m",
-        "elf_x86_64",
-        "-dynamic-linker",
-        "/lib64/ld-linux-x86-64.so.2",
-        "-o",
-        "output",
-    ]));
+/// The linker's arguments: everything but the program comes first, except archives, which are looked at only for
+/// what is missing so far. The compiler may have one of its own.
+fn link_arguments(own: Option<String>) -> anyhow::Result<Vec<String>> {
+    let mut arguments =
+        words(&["-m", "elf_x86_64", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2", "-o", "output"]);
     for name in ["crt1.o", "crti.o", "crtbegin.o", "libc.so.6", "libm.so.6"] {
         arguments.push(library(name)?);
     }
@@ -522,7 +534,7 @@ fn linker(own: Option<String>) -> anyhow::Result<(String, Vec<String>)> {
     for name in ["libc_nonshared.a", "libgcc.a", "crtend.o", "crtn.o"] {
         arguments.push(library(name)?);
     }
-    Ok((linker, arguments))
+    Ok(arguments)
 }
 
 /// The path of a part of the C library.

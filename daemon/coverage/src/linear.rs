@@ -33,6 +33,12 @@ pub struct Place(u32);
 type Factors = Vec<(u32, i32)>;
 
 impl Sums {
+    /// Its memory, in bytes.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        size_of::<u32>() * self.words.len()
+    }
+
     /// Adds a function's sums; `None` if it is to be left to the solver. `lines` are the ids of the slots.
     pub fn add(
         &mut self,

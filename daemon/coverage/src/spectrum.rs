@@ -107,6 +107,13 @@ impl Adder {
         }
     }
 
+    /// Its memory, in bytes, without the blocks of counts, which are shared.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        let values = self.lines.values.len() + self.calls.values.len();
+        size_of::<i64>() * values + size_of::<Way>() * self.learned.ways.len() + self.learned.sums.own_bytes()
+    }
+
     /// What is known of the functions.
     #[must_use]
     pub fn learned(&self) -> &Learned {

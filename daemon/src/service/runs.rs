@@ -87,6 +87,10 @@ fn run_now(
     if input.environment.iter().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
         return Err(Failure::new(FailureKind::Order, "a variable of the environment has a NUL in it"));
     }
+    if input.skips_coverage && input.name.is_some() {
+        let problem = "a run whose coverage is skipped is not kept, so it can have no name";
+        return Err(Failure::new(FailureKind::Order, problem));
+    }
     let arguments = input.arguments.as_deref().map(|arguments| other_arguments(&resolved.key, arguments));
     let request = RunRequest {
         input: bytes,
