@@ -10,7 +10,7 @@ pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 pub const MEMORY_INTERVAL: Duration = Duration::from_millis(10);
 /// What a zygote writes before its warm point and is shown if it fails, in bytes.
 pub const START_OUTPUT_BYTES: usize = 4096;
-/// Zygotes a pool keeps at the most: the seven kinds of a localization for each of 18 cores. Each takes five descriptors, of
+/// Zygotes a pool keeps at the most: the four kinds of a localization for each of 32 cores. Each takes five descriptors, of
 /// which a process has 1024 by default.
 pub const ZYGOTES: usize = 128;
 /// A zygote that was not used for so long is ended.

@@ -199,7 +199,7 @@ fn a_run_whose_coverage_nobody_wants_has_none_and_leaves_that_of_others_as_it_is
     }
 }
 
-/// Localization compares compiles of both kinds.
+/// One zygote at `main` for all options, and one before the input for each, are as good.
 #[test]
 #[ignore = "needs the subject gcc-11: tools/test --full"]
 fn cc1_executes_the_same_wherever_it_waited() {

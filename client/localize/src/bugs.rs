@@ -6,7 +6,7 @@ mod dejagnu;
 
 use crate::options::at_level;
 use crate::parallel::Connections;
-use crate::toolchain::{Compiled, Toolchain, Wait};
+use crate::toolchain::{Compiled, Toolchain};
 use anyhow::Context;
 use changelog::Fix;
 use dejagnu::{Action, Test};
@@ -264,7 +264,7 @@ fn try_subject(
     text: &[u8],
     options: &[String],
 ) -> anyhow::Result<Tried> {
-    let assembly = match toolchain.compile_only(connection, text, options, Wait::AtMain)? {
+    let assembly = match toolchain.compile_only(connection, text, options)? {
         Compiled::Crash(crash) => return Ok(Tried::Crash(crash)),
         Compiled::Refused(_) => return Ok(Tried::Refused),
         Compiled::Code(_) if test.action == Action::Compile => return Ok(Tried::Fine),

@@ -1,7 +1,7 @@
 //! Does a program still fail? A crash must be the same crash; wrong code must still behave differently from what
 //! the passing options make of the same program.
 
-use crate::toolchain::{Behaviour, Compiled, Toolchain, Wait, forget};
+use crate::toolchain::{Behaviour, Compiled, Toolchain, forget};
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
 use std::collections::HashMap;
@@ -244,7 +244,7 @@ impl Oracle {
         }
         let reference =
             reference.map_or_else(|| toolchain.clone(), |(reference, _)| reference.timed_with(&toolchain));
-        let compile = toolchain.compile(connection, text, &fail, Wait::AtMain)?;
+        let compile = toolchain.compile(connection, text, &fail)?;
         let oracle = Self {
             toolchain,
             reference,
@@ -277,7 +277,7 @@ impl Oracle {
         pass_text: String,
     ) -> Result<Self, Refusal> {
         let passing = match (&self.pass, &failing) {
-            (Some(pass), _) => self.reference.compile_only(connection, text, pass, Wait::AtMain)?,
+            (Some(pass), _) => self.reference.compile_only(connection, text, pass)?,
             (None, Compiled::Crash(crash)) => {
                 self.kind = Kind::Crash(crash.clone());
                 return Ok(self);
@@ -359,9 +359,7 @@ impl Oracle {
         text: &[u8],
         options: &[String],
     ) -> anyhow::Result<Judged> {
-        // Of programs with the failing options there are many, of other option sets one program each.
-        let wait = if options == self.fail { Wait::AtInput } else { Wait::AtMain };
-        let compile = self.toolchain.compile(connection, text, options, wait)?;
+        let compile = self.toolchain.compile(connection, text, options)?;
         let (run, lines) = (compile.run, compile.lines);
         let judged = |verdict| Judged { verdict, run, lines };
         let unusable = |reason| Ok(judged(Verdict::Unusable(reason)));
@@ -453,7 +451,7 @@ impl Oracle {
             return Ok(expected.clone());
         }
         let pass = self.pass.as_deref().unwrap_or_default();
-        let expected = match self.reference.compile_only(connection, text, pass, Wait::AtInput)? {
+        let expected = match self.reference.compile_only(connection, text, pass)? {
             Compiled::Code(code) => Some(self.executed(connection, &self.reference, code)?),
             Compiled::Crash(_) | Compiled::Refused(_) => None,
         };

@@ -1,8 +1,8 @@
 //! From a program to what it does: the orders for compiler, assembler, linker and the program itself.
 //!
-//! All four are kept warm. The compiler waits at `main`, so that one zygote serves all options, or, where many programs
-//! have the same options, before it opens its input; the linker is given the program last, so that it has read everything
-//! else when it waits.
+//! All four are kept warm. The compiler waits at `main`, so that one zygote serves all options: a later one for the options
+//! that all mutants have makes no difference that could be measured. The linker is given the program last, so that it has
+//! read everything else when it waits.
 
 use crate::localize::Spent;
 use crate::stack::{Frame, frames};
@@ -75,16 +75,6 @@ impl Dialect {
     }
 }
 
-/// Where the compiler waits for a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// At `main`: for options that few programs are compiled with.
-    AtMain,
-    /// Before it opens its input: for options that many programs have. They get a zygote of their own, whose runs are
-    /// shorter.
-    AtInput,
-}
-
 /// What a compile is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum For {
@@ -102,7 +92,6 @@ pub struct Toolchain {
     dialect: Dialect,
     /// Where the compiler was built, from which it names its source.
     built_in: PathBuf,
-    /// The compiler at `main`.
     compile: Order,
     /// Options that every compile has.
     always: Vec<String>,
@@ -198,8 +187,8 @@ impl Toolchain {
         let mut link = tool(&path_of("ld")?, arguments, "input.o", limits);
         let mut link_otherwise = None;
         let gold = path_of("ld.gold").map(|gold| Order { subject: gold, ..link.clone() });
-        // The other linker goes through all symbols of the C library dozens of times once it has the program, which takes it
-        // five times as long. Not every gold can be kept warm.
+        // ld goes through all symbols of the C library dozens of times once it has the program, which takes it five times as
+        // long as gold. Not every gold can be kept warm.
         if let Ok(gold) = gold
             && connection.call(Ask::Warm { order: gold.clone() }).is_ok()
         {
@@ -250,9 +239,8 @@ impl Toolchain {
         connection: &mut Connection,
         text: &[u8],
         options: &[String],
-        wait: Wait,
     ) -> anyhow::Result<Compile> {
-        let done = self.run_compiler(connection, text, options, wait, For::Coverage)?;
+        let done = self.run_compiler(connection, text, options, For::Coverage)?;
         Ok(Compile { run: done.run, lines: done.lines_executed, compiled: compiled(done) })
     }
 
@@ -261,31 +249,19 @@ impl Toolchain {
         connection: &mut Connection,
         text: &[u8],
         options: &[String],
-        wait: Wait,
         purpose: For,
     ) -> anyhow::Result<RunDone> {
         let output = words(&["{}", "-o", "output"]);
-        let arguments: Vec<String> = self.always.iter().chain(options).chain(&output).cloned().collect();
+        let arguments = self.always.iter().chain(options).chain(&output).cloned().collect();
         let input = RunInput {
             input: Some(text.to_vec().into()),
+            arguments: Some(arguments),
             send_files: true,
             hides_program: purpose != For::Stack,
             skips_coverage: purpose != For::Coverage,
             ..RunInput::default()
         };
-        let mut run = |order, input| timed(&self.times.compile, || connection.run(order, input));
-        if wait == Wait::AtInput {
-            let order = Order {
-                arguments: arguments.clone(),
-                warm: Some("input".to_owned()),
-                ..self.compile.clone()
-            };
-            // A compiler that fails before it opens its input cannot wait there.
-            if let Ok(done) = run(order, input.clone()) {
-                return Ok(done);
-            }
-        }
-        Ok(run(self.compile.clone(), RunInput { arguments: Some(arguments), ..input })?)
+        Ok(timed(&self.times.compile, || connection.run(self.compile.clone(), input))?)
     }
 
     /// The stack of a compile that crashes, if the compiler prints it; it takes its time to find the names.
@@ -298,7 +274,7 @@ impl Toolchain {
         text: &[u8],
         options: &[String],
     ) -> anyhow::Result<Vec<Frame>> {
-        let done = self.run_compiler(connection, text, options, Wait::AtMain, For::Stack)?;
+        let done = self.run_compiler(connection, text, options, For::Stack)?;
         let errors = String::from_utf8_lossy(&done.stderr.0);
         Ok(frames(&errors, &self.built_in))
     }
@@ -311,8 +287,7 @@ impl Toolchain {
     pub fn crash_on_purpose(&self, connection: &mut Connection, runs: &mut Vec<u64>) -> anyhow::Result<()> {
         for pass in self.dialect.crashing_passes() {
             let options = [format!("-fdump-{pass}={CRASH_PATH}")];
-            let nothing = b"int main(void) { return 0; }\n";
-            let compile = self.compile(connection, nothing, &options, Wait::AtMain)?;
+            let compile = self.compile(connection, b"int main(void) { return 0; }\n", &options)?;
             match compile.compiled {
                 Compiled::Crash(_) if compile.run > 0 => runs.push(compile.run),
                 // Another compiler of this kind may not dump; its rankings have the report of the crash in them.
@@ -338,9 +313,8 @@ impl Toolchain {
         connection: &mut Connection,
         text: &[u8],
         options: &[String],
-        wait: Wait,
     ) -> anyhow::Result<Compiled> {
-        self.run_compiler(connection, text, options, wait, For::Code).map(compiled)
+        self.run_compiler(connection, text, options, For::Code).map(compiled)
     }
 
     /// What the compiler says when it is asked.
@@ -377,7 +351,7 @@ impl Toolchain {
         options: &[String],
     ) -> anyhow::Result<Compiled> {
         let options: Vec<String> = options.iter().cloned().chain(words(&SCREEN)).collect();
-        self.compile_only(connection, text, &options, Wait::AtInput)
+        self.compile_only(connection, text, &options)
     }
 
     /// How a screened program ends that does what C leaves undefined.
