@@ -15,7 +15,8 @@ pub const START_OUTPUT_BYTES: usize = 4096;
 pub const ZYGOTES: usize = 128;
 /// A zygote that was not used for so long is ended.
 pub const ZYGOTE_AGE: Duration = Duration::from_secs(30 * 60);
-/// Memory of all zygotes together, and of what is kept to read their runs' counters, in bytes; beyond it those unused for longest are ended.
+/// Memory of all zygotes together, and of what is kept to read their runs' counters, in bytes; beyond it those unused for
+/// longest are ended.
 pub const ZYGOTE_BYTES: u64 = 4 << 30;
 /// A key whose zygotes were lost so often in a row is not tried again for a while.
 pub const LOSSES: u32 = 3;
