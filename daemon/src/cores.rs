@@ -148,6 +148,7 @@ mod tests {
         drop(bound);
         assert_eq!(sched_getaffinity(THIS_THREAD), Ok(allowed), "the thread is free again");
         drop(places);
-        assert_eq!((cores.lock().under_way, cores.lock().taken.len()), (0, 0));
+        let state = cores.lock();
+        assert_eq!((state.under_way, state.taken.len()), (0, 0));
     }
 }
