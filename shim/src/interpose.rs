@@ -151,8 +151,11 @@ fn flags_of(mode: &[u8]) -> Option<c_int> {
     Some(flags | exclusive | close)
 }
 
-/// Opens a stream on a file in memory; `None` if the C library is to open it.
-unsafe fn open_stream(path: *const c_char, mode: *const c_char) -> Option<*mut libc::FILE> {
+/// Opens a file that is kept in memory, for a stream; `None` if the C library is to open it.
+///
+/// # Safety
+/// Path and mode must be C strings, or null.
+unsafe fn open_for_stream(path: *const c_char, mode: *const c_char) -> Option<Result<c_int>> {
     if !files::is_active() || mode.is_null() {
         return None;
     }
@@ -161,17 +164,7 @@ unsafe fn open_stream(path: *const c_char, mode: *const c_char) -> Option<*mut l
     // SAFETY: as above.
     let flags = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())?;
     files::before_open(&resolved);
-    if !files::is_active() {
-        return None;
-    }
-    match files::open(&resolved, flags, 0o666)? {
-        // SAFETY: the descriptor is open, and the mode a C string.
-        Ok(fd) => Some(unsafe { libc::fdopen(fd, mode) }),
-        Err(error) => {
-            sys::set_errno(error);
-            Some(ptr::null_mut())
-        }
-    }
+    if files::is_active() { files::open(&resolved, flags, 0o666) } else { None }
 }
 
 /// Opens a stream.
@@ -181,8 +174,13 @@ unsafe fn open_stream(path: *const c_char, mode: *const c_char) -> Option<*mut l
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     // SAFETY: the arguments are the caller's own.
-    match unsafe { open_stream(path, mode) } {
-        Some(stream) => stream,
+    match unsafe { open_for_stream(path, mode) } {
+        // SAFETY: the descriptor is open, and the mode a C string.
+        Some(Ok(fd)) => unsafe { libc::fdopen(fd, mode) },
+        Some(Err(error)) => {
+            sys::set_errno(error);
+            ptr::null_mut()
+        }
         None => real!(FOPEN, fn(*const c_char, *const c_char) -> *mut libc::FILE, path, mode),
     }
 }
@@ -207,38 +205,31 @@ pub unsafe extern "C" fn freopen(
     mode: *const c_char,
     stream: *mut libc::FILE,
 ) -> *mut libc::FILE {
-    let opened = if files::is_active() && !path.is_null() && !mode.is_null() {
-        // SAFETY: the caller hands over C strings.
-        unsafe { open_in_memory(path, mode) }
-    } else {
-        None
+    let reopen = |path: *const c_char, mode: *const c_char| {
+        real!(
+            FREOPEN,
+            fn(*const c_char, *const c_char, *mut libc::FILE) -> *mut libc::FILE,
+            path,
+            mode,
+            stream
+        )
     };
-    // The C library opens a file in memory by its descriptor's path.
-    let own = crate::path::descriptor_path(opened.unwrap_or(0));
-    let target = if opened.is_some() { own.as_ptr().cast() } else { path };
-    let result = real!(
-        FREOPEN,
-        fn(*const c_char, *const c_char, *mut libc::FILE) -> *mut libc::FILE,
-        target,
-        mode,
-        stream
-    );
-    if let Some(fd) = opened {
-        sys::close(fd);
+    // SAFETY: the arguments are the caller's own.
+    match unsafe { open_for_stream(path, mode) } {
+        None => reopen(path, mode),
+        Some(Ok(fd)) => {
+            // The C library opens a file in memory by its descriptor's path.
+            let result = reopen(crate::path::descriptor_path(fd).as_ptr().cast(), mode);
+            sys::close(fd);
+            result
+        }
+        Some(Err(error)) => {
+            // A stream that cannot be opened is closed.
+            reopen(c"".as_ptr(), c"r".as_ptr());
+            sys::set_errno(error);
+            ptr::null_mut()
+        }
     }
-    result
-}
-
-/// Opens a file that is kept in memory, for a stream.
-///
-/// # Safety
-/// Path and mode must be C strings.
-unsafe fn open_in_memory(path: *const c_char, mode: *const c_char) -> Option<c_int> {
-    // SAFETY: the caller hands over a C string.
-    let resolved = unsafe { Path::resolve(libc::AT_FDCWD, path) }.ok()?;
-    // SAFETY: as above.
-    let flags = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())?;
-    files::open(&resolved, flags, 0o666)?.ok()
 }
 
 /// Opens a stream in place of another.
@@ -386,6 +377,33 @@ pub unsafe extern "C" fn fstatat64(
 ) -> c_int {
     // SAFETY: the arguments are the caller's own.
     unsafe { fstatat(directory, path, record, flags) }
+}
+
+/// Describes a file, what is asked for alone.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn statx(
+    directory: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mask: u32,
+    record: *mut c_void,
+) -> c_int {
+    let ask = |directory: c_int, path: *const c_char, flags: c_int| {
+        let arguments =
+            [directory as usize, path as usize, flags as usize, mask as usize, record as usize, 0];
+        // SAFETY: path and record are the caller's; bad ones give an error.
+        unsafe { sys::call(libc::SYS_statx, arguments) }
+    };
+    // SAFETY: the arguments are the caller's own.
+    let result = match unsafe { target(directory, path) } {
+        Target::Removed => Err(libc::ENOENT),
+        Target::Memory(fd) => ask(fd, c"".as_ptr(), libc::AT_EMPTY_PATH),
+        Target::Real => ask(directory, path, flags),
+    };
+    conclude(result.map(|_| 0))
 }
 
 /// Says whether a file may be used.

@@ -46,7 +46,17 @@ fn read(path: &Path) -> Vec<u8> {
 
 #[test]
 fn paths_of_files_in_memory() {
-    let small = SmallSubject::new(&project().join("tests/programs/warm/paths.c"));
+    check_small("paths.c");
+}
+
+#[test]
+fn streams_on_files_in_memory() {
+    check_small("streams.c");
+}
+
+/// Checks a program of `tests/programs/warm`.
+fn check_small(name: &str) {
+    let small = SmallSubject::new(&project().join("tests/programs/warm").join(name));
     for warm in [WarmPoint::Main, WarmPoint::Input] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let mut bench =
