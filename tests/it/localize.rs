@@ -273,7 +273,10 @@ fn equal_seeds_find_the_same(world: &World, bug: &Value, technique: &str) {
     }
     assert!(witnesses.iter().any(|witness| witness["verdict"] == "pass" && witness["program"].is_string()));
     assert!(witnesses.iter().any(|witness| witness["verdict"] == "fail"));
-    assert!(!first.0.as_array().expect("a list").is_empty());
+    let files = first.0.as_array().expect("a list");
+    assert!(!files.is_empty());
+    let is_foreign = |file: &&Value| file["source"].as_str().is_some_and(|path| path.starts_with("/usr/"));
+    assert_eq!(files.iter().find(is_foreign), None, "the machine's headers are not the compiler's");
     assert_eq!(localize("3", "0"), first, "on one core");
     assert_ne!(localize("4", "0-1023").1, first.1, "another seed makes other mutants");
 }

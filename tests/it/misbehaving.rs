@@ -160,6 +160,28 @@ fn every_way_has_its_outcome_and_leaves_nothing() {
     assert!(!Path::new("/written-elsewhere").exists() && !Path::new("/tmp/broken-out").exists());
 }
 
+/// However a run ends whose coverage nobody wants: it has its outcome, and the next one its counts.
+#[test]
+fn what_follows_a_skipped_run_does_not_notice_how_it_ended() {
+    let source_path = project().join("tests/programs/misbehaving/misbehave.c");
+    let source = fs::read_to_string(&source_path).expect("the program");
+    let subject = SmallSubject::new(&source_path);
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let key = key(&subject, directory.path());
+    let pool = Pool::new(hearth());
+    let run = |way: &Way, skips_coverage| {
+        let request = RunRequest { skips_coverage, ..request(way) };
+        pool.run(&key, Some(&subject.map), &request).unwrap_or_else(|error| panic!("{}: {error}", way.name))
+    };
+    for (skipped, next) in WAYS.iter().zip(WAYS.iter().cycle().skip(3)) {
+        let answer = run(skipped, true);
+        assert_eq!(answer.run.outcome, skipped.outcome, "{}", skipped.name);
+        assert_eq!(answer.spectrum.expect_err("none"), "nobody asked for it", "{}", skipped.name);
+        check(&subject, &source, next, &run(next, false));
+    }
+    assert_eq!(pool.started(), 1, "no zygote was lost");
+}
+
 /// At the end of a run its counters are what a debugger reads there.
 #[test]
 fn counters_are_what_a_debugger_reads() {

@@ -304,7 +304,9 @@ impl Oracle {
             (Compiled::Code(failing), Compiled::Code(passing)) => (failing, passing),
         };
         let failing = self.executed(connection, &self.toolchain, failing)?;
+        let before = self.reference.spent().execute;
         let passing = self.executed(connection, &self.reference, passing)?;
+        let two_executions = self.reference.spent().execute - before;
         for (executed, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
             let options = options.clone();
             match executed {
@@ -327,6 +329,11 @@ impl Oracle {
         let expected = Executed::Behaves(passing);
         locked(&self.expected).insert(xxh3_128(text), Some(expected));
         self.fails_by_limit = failing == Executed::Limit;
+        // Where not to end is the failure, being slow must not be taken for it.
+        if !self.fails_by_limit {
+            self.toolchain.expect_executions_of(two_executions / 2);
+            self.reference.expect_executions_of(two_executions / 2);
+        }
         Ok(self)
     }
 
@@ -373,6 +380,11 @@ impl Oracle {
             (Compiled::Code(code), Kind::WrongCode) => code,
         };
         let found = self.executed(connection, &self.toolchain, code)?;
+        // The failing program may be one that does not end.
+        let is_failure = found == Executed::Limit && self.fails_by_limit;
+        if let Some(reason) = found.reason().filter(|_| !is_failure) {
+            return unusable(reason);
+        }
         let Some(expected) = self.expected(connection, text)? else {
             return unusable(Reason::DoesNotCompile);
         };
@@ -382,10 +394,7 @@ impl Oracle {
         let verdict = match found {
             _ if found == expected && Some(behaviour.outcome) == self.ending => Verdict::Pass,
             _ if found == expected => return unusable(Reason::EndsOtherwise),
-            Executed::Behaves(_) => Verdict::Fail,
-            // The failing program may be one that does not end.
-            Executed::Limit if self.fails_by_limit => Verdict::Fail,
-            _ => return unusable(found.reason().unwrap_or(Reason::Limit)),
+            _ => Verdict::Fail,
         };
         match self.is_undefined(connection, text)? {
             true => unusable(Reason::Undefined),

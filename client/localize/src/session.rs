@@ -258,7 +258,6 @@ impl<'a> Session<'a> {
         }
         let passing = refer(&runs.passing);
         let innocent = refer(&self.innocent);
-        let has_reporters = !innocent.is_empty();
         match self.connections.one().call(Ask::Rank {
             failing,
             passing,
@@ -266,15 +265,16 @@ impl<'a> Session<'a> {
             formula,
             aggregation,
             level,
-            limit: if has_reporters { 0 } else { limit },
+            limit: 0,
             counts: self.request.counts,
         })? {
-            Answer::Ranking(mut ranking) if has_reporters => {
-                leave_out(&mut ranking, |source| self.oracle.toolchain.is_reporter(source));
+            Answer::Ranking(mut ranking) => {
+                let has_reporters = !self.innocent.is_empty();
+                let is_reporter = |source: &str| has_reporters && self.oracle.toolchain.is_reporter(source);
+                leave_out(&mut ranking, |source| is_of_the_machine(source) || is_reporter(source));
                 ranking.truncate(if limit > 0 { limit as usize } else { usize::MAX });
                 Ok(ranking)
             }
-            Answer::Ranking(ranking) => Ok(ranking),
             other => bail!("the daemon answers {other:?}"),
         }
     }
@@ -286,6 +286,11 @@ impl<'a> Session<'a> {
         }
         self.connections.forget(self.innocent.drain(..));
     }
+}
+
+/// Is a source file a header that came with the machine, not with the compiler that is localized in?
+fn is_of_the_machine(source: &str) -> bool {
+    ["/usr/include/", "/usr/lib/gcc/", "/usr/local/include/"].iter().any(|place| source.starts_with(place))
 }
 
 /// Leaves files out of a ranking; what is behind them moves up.

@@ -18,8 +18,12 @@ use std::time::{Duration, Instant};
 
 /// How long a compile may take, in milliseconds.
 const COMPILE_MS: u64 = 10_000;
-/// How long a program may run, in milliseconds.
+/// How long a program may run, in milliseconds, until it is known how long those take that end.
 const EXECUTION_MS: u64 = 2_000;
+/// How long it may run after that at the least: stalls of a busy machine are no signs of a loop.
+const SHORT_EXECUTION_MS: u64 = 300;
+/// How many times as long as one that ends.
+const EXECUTION_FACTOR: u64 = 50;
 /// What a program may write, in bytes.
 const EXECUTION_OUTPUT_BYTES: u64 = 1 << 20;
 
@@ -213,6 +217,13 @@ impl Toolchain {
     pub fn beside(&self, program: &Path) -> anyhow::Result<Self> {
         let compile = Order { directory: directory_of(program)?, ..self.compile.clone() };
         Ok(Self { compile, ..self.clone() })
+    }
+
+    /// Gives later executions the time that mutants need of a program that takes this long: a mutant that loops would take
+    /// most of the time of a search.
+    pub fn expect_executions_of(&mut self, time: Duration) {
+        let many = (time.as_millis() as u64).saturating_mul(EXECUTION_FACTOR);
+        self.execute.limits.wall_ms = Some(many.clamp(SHORT_EXECUTION_MS, EXECUTION_MS));
     }
 
     /// Has its time counted with another's.
