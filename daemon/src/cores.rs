@@ -31,6 +31,7 @@ pub struct Place<'c> {
     /// The cores that the calling thread may use.
     allowed: CpuSet,
     core: Option<usize>,
+    has_idle_core: bool,
 }
 
 /// Where processes that serve a run are.
@@ -58,13 +59,14 @@ impl Cores {
             (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).collect();
         let mut state = self.lock();
         state.under_way += 1;
-        let is_full = state.under_way >= may_use.len() && may_use.len() > 1;
+        let has_idle_core = state.under_way < may_use.len();
+        let is_full = !has_idle_core && may_use.len() > 1;
         // Runs that began before all cores had one may be on any; the calling thread is on the core it is on.
         let here = sched_getcpu().ok().filter(|core| may_use.contains(core));
         let mut free = here.into_iter().chain(may_use).filter(|core| !state.taken.contains(core));
         let core = free.next().filter(|_| is_full);
         state.taken.extend(core);
-        Place { cores: self, allowed, core }
+        Place { cores: self, allowed, core, has_idle_core }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -78,6 +80,12 @@ impl Place<'_> {
     #[must_use]
     pub fn core(&self) -> Option<usize> {
         self.core
+    }
+
+    /// Did a core have no run when this one began?
+    #[must_use]
+    pub fn has_idle_core(&self) -> bool {
+        self.has_idle_core
     }
 
     /// Where processes that serve the run are to be.
@@ -123,6 +131,29 @@ impl Binding {
     }
 }
 
+/// A thread that has left its core to another; it may be anywhere again when this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Aside {
+    allowed: Binding,
+}
+
+/// Leaves the core that the calling thread is on to the thread it has just started, which else may wait there for it
+/// to pause, beside an idle core.
+pub fn step_aside() -> Option<Aside> {
+    let allowed = sched_getaffinity(THIS_THREAD).ok()?;
+    let mut others = allowed;
+    others.unset(sched_getcpu().ok()?).ok()?;
+    sched_setaffinity(THIS_THREAD, &others).ok()?;
+    Some(Aside { allowed: Binding { core: None, set: allowed } })
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.allowed.bind(THIS_THREAD);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,5 +181,17 @@ mod tests {
         drop(places);
         let state = cores.lock();
         assert_eq!((state.under_way, state.taken.len()), (0, 0));
+    }
+    #[test]
+    fn a_thread_steps_aside_and_comes_back() {
+        let allowed = sched_getaffinity(THIS_THREAD).expect("the kernel tells");
+        let aside = step_aside();
+        let count = (0..CpuSet::count()).filter(|&core| allowed.is_set(core) == Ok(true)).count();
+        assert_eq!(aside.is_some(), count > 1, "an only core is nobody else's");
+        let others = sched_getaffinity(THIS_THREAD).expect("the kernel tells");
+        let left = (0..CpuSet::count()).filter(|&core| others.is_set(core) == Ok(true)).count();
+        assert_eq!(left, (count - 1).max(1));
+        drop(aside);
+        assert_eq!(sched_getaffinity(THIS_THREAD), Ok(allowed));
     }
 }

@@ -3,15 +3,21 @@
 //! Runs of a zygote are mostly alike, so what differs from the run before is far less than what differs from the
 //! warm point.
 
+use crate::cores::step_aside;
 use crate::counters::{Array, CounterMap};
 use crate::memory::{Memory, PAGE_BYTES};
 use std::io;
+use std::slice;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Counters are this large.
 const COUNTER_BYTES: u64 = 8;
 /// Regions are not made larger, so that the pages of one stay in the cache while they are looked at.
 const REGION_PAGES: usize = 64;
+/// So many regions are read before a second thread has begun.
+const FEW_REGIONS: usize = 8;
 /// A page has room for so many.
 const VALUES_PER_PAGE: usize = (PAGE_BYTES / COUNTER_BYTES) as usize;
 
@@ -23,8 +29,18 @@ pub struct Counting {
     /// How many dense ids there are.
     counter_count: usize,
     regions: Vec<Region>,
-    /// The region that is looked at, as the run has it. Getting fresh memory costs more than filling it.
+    /// Workspaces for a thread that reads a run, and for one that helps.
+    workspaces: [Workspace; 2],
+}
+
+/// What is kept between runs because getting fresh memory costs more than filling it.
+#[derive(Debug, Default)]
+struct Workspace {
+    /// The region that is looked at, as the run has it.
     now: Vec<i64>,
+    /// The arrays that differ, to be visited later, and for each what its values were and are.
+    changed: Vec<Array>,
+    values: Vec<i64>,
 }
 
 /// Pages next to each other, with the arrays on them.
@@ -59,6 +75,8 @@ pub struct How {
     /// Every page is looked at: where other processes have the run's memory too, what it has written before they
     /// began is not its alone.
     pub all_pages: bool,
+    /// There is a core for a second thread. Half of the time is spent on copying memory, which two do twice as fast.
+    pub helped: bool,
 }
 
 /// The counters of a run.
@@ -83,14 +101,23 @@ impl Counting {
             region.last.clone_from(&region.warm);
         }
         let largest = regions.iter().map(|region| region.warm.len()).max().unwrap_or(0);
-        Ok(Self { map, counter_count, regions, now: vec![0; largest] })
+        let workspace = || Workspace { now: vec![0; largest], ..Workspace::default() };
+        Ok(Self { map, counter_count, regions, workspaces: [workspace(), workspace()] })
+    }
+
+    /// Are there so many counters that it pays to have help?
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.regions.len() > FEW_REGIONS
     }
 
     /// Its memory, in bytes.
     #[must_use]
     pub fn own_bytes(&self) -> usize {
         let values: usize = self.regions.iter().map(|region| region.warm.len() + region.last.len()).sum();
-        size_of::<i64>() * (values + self.now.len()) + size_of::<Array>() * self.map.arrays.len()
+        let work: usize = self.workspaces.iter().map(|work| work.now.len() + work.values.capacity()).sum();
+        let changed: usize = self.workspaces.iter().map(|work| work.changed.capacity()).sum();
+        size_of::<i64>() * (values + work) + size_of::<Array>() * (self.map.arrays.len() + changed)
     }
 
     /// Calls a function with each array and its values at the warm point.
@@ -108,10 +135,14 @@ impl Counting {
     /// # Errors
     /// If the run's memory is gone. What was visited until then counts as the last run's.
     pub fn harvest(&mut self, memory: &Memory, how: How, visit: Visit<'_>) -> io::Result<Harvest> {
-        let mut pages = 0;
-        for region in &mut self.regions {
-            pages += region.harvest(memory, how.all_pages, &self.map.arrays, &mut self.now, visit)?;
-        }
+        let Self { map, regions, workspaces: [own, others], .. } = self;
+        let arrays = &map.arrays;
+        let pages = match how.helped {
+            true => harvest_helped(regions, arrays, memory, how, [own, others], visit)?,
+            false => regions.iter_mut().try_fold(0, |pages, region| {
+                Ok::<_, io::Error>(pages + region.harvest(memory, how, arrays, &mut own.now, visit)?)
+            })?,
+        };
         Ok(Harvest { pages, values: how.keep.then(|| self.last_values()) })
     }
 
@@ -136,17 +167,82 @@ impl Counting {
     }
 }
 
+/// Two threads look at regions, each at the next one that is left, and what differs is visited in the end. Says how many
+/// pages the run has written.
+fn harvest_helped(
+    regions: &mut [Region],
+    arrays: &[Array],
+    memory: &Memory,
+    how: How,
+    [own, others]: [&mut Workspace; 2],
+    visit: Visit<'_>,
+) -> io::Result<usize> {
+    let left = Mutex::new(regions.iter_mut());
+    let pages = thread::scope(|scope| {
+        let help = || others.look_at(&left, arrays, memory, how);
+        // Without a helper everything is left to this thread.
+        let helper = thread::Builder::new().spawn_scoped(scope, help);
+        let _aside = helper.is_ok().then(step_aside);
+        let pages = own.look_at(&left, arrays, memory, how);
+        let helped = helper.map_or(Ok(0), |helper| {
+            helper.join().unwrap_or_else(|_| Err(io::Error::other("a thread that reads it panicked")))
+        });
+        [pages, helped]
+    });
+    // What the threads saw counts as the last run's, also where one of them could not go on.
+    own.visit(visit);
+    others.visit(visit);
+    let [own, others] = pages;
+    Ok(own? + others?)
+}
+
+impl Workspace {
+    /// Looks at the regions that are left, and says how many of their pages the run has written.
+    fn look_at(
+        &mut self,
+        left: &Mutex<slice::IterMut<'_, Region>>,
+        arrays: &[Array],
+        memory: &Memory,
+        how: How,
+    ) -> io::Result<usize> {
+        let Self { now, changed, values } = self;
+        let mut note = |array: &Array, old: &[i64], new: &[i64]| {
+            changed.push(*array);
+            values.extend_from_slice(old);
+            values.extend_from_slice(new);
+        };
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let mut pages = 0;
+        while let Some(region) = next() {
+            pages += region.harvest(memory, how, arrays, now, &mut note)?;
+        }
+        Ok(pages)
+    }
+
+    /// Visits what was seen to differ.
+    fn visit(&mut self, visit: Visit<'_>) {
+        let mut values = self.values.as_slice();
+        for array in self.changed.drain(..) {
+            let (old, rest) = values.split_at(array.count as usize);
+            let (new, rest) = rest.split_at(array.count as usize);
+            visit(&array, old, new);
+            values = rest;
+        }
+        self.values.clear();
+    }
+}
+
 impl Region {
     /// Visits what differs, and says how many pages the run has written. `now` is workspace.
     fn harvest(
         &mut self,
         memory: &Memory,
-        all_pages: bool,
+        how: How,
         arrays: &[Array],
         now: &mut [i64],
         visit: Visit<'_>,
     ) -> io::Result<usize> {
-        let own = match all_pages {
+        let own = match how.all_pages {
             true => vec![true; self.page_count],
             false => memory.own_pages(self.first_page, self.page_count)?,
         };
@@ -298,6 +394,7 @@ mod tests {
         let mut last = in_arrays(&vec![0; total]);
         // Every pattern of written pages after some others; the multiplier is odd, so all come up.
         for round in 0..256_u32 {
+            let how = How { keep: true, all_pages: false, helped: round % 5 < 3 };
             let pattern = round.wrapping_mul(0x9e37_79b9) >> 7 & 31;
             let own: Vec<bool> = (0..PAGES).map(|page| pattern >> page & 1 == 1).collect();
             // On a written page every third counter has changed; on others they are as at the warm point.
@@ -310,9 +407,7 @@ mod tests {
             let mut visited = Vec::new();
             let visit: Visit<'_> =
                 &mut |array, old, new| visited.push((array.function_id, old.to_vec(), new.to_vec()));
-            let harvest = counting
-                .harvest(&memory(&values, &own), How { keep: true, all_pages: false }, visit)
-                .expect("readable");
+            let harvest = counting.harvest(&memory(&values, &own), how, visit).expect("readable");
             let expected: Vec<(u32, Vec<i64>, Vec<i64>)> = (0..)
                 .zip(last.iter().cloned().zip(now.iter().cloned()))
                 .filter(|(_, (old, new))| old != new)

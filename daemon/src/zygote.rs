@@ -109,6 +109,8 @@ pub struct Zygote {
     /// The input that all runs have, if the subject opened it before the warm point.
     frozen_input: Option<Vec<u8>>,
     memory_bytes: u64,
+    /// Is there an idle core beside that of the run?
+    is_helped: bool,
     /// Where it is.
     binding: Binding,
     /// It is still to be bound there.
@@ -153,6 +155,7 @@ impl Zygote {
             unclear: false,
             frozen_input: warm.is_input_open.then(|| early_input.unwrap_or_default()),
             memory_bytes,
+            is_helped: false,
             binding: Binding::default(),
             is_to_move: false,
         })
@@ -178,6 +181,7 @@ impl Zygote {
 
     /// Serves its next run at a place.
     pub fn stay_at(&mut self, place: &Place<'_>) {
+        self.is_helped = place.has_idle_core();
         if self.binding.core != place.core() {
             self.binding = place.binding();
             self.is_to_move = true;
@@ -284,7 +288,8 @@ impl Zygote {
         let harvest = match (&memory, request.skips_coverage) {
             (Some(memory), false) => {
                 // Without an only child there are others that may have the run's memory.
-                let how = How { keep: request.keep_counters, all_pages: notes.forked || keeper.is_none() };
+                let all_pages = notes.forked || keeper.is_none();
+                let how = How { keep: request.keep_counters, all_pages, helped: self.is_helped };
                 self.harvest(memory, keeper, how, visit)
             }
             (None, false) => Err("the run did not hand over its memory".to_owned()),
@@ -387,7 +392,8 @@ impl Zygote {
         if self.last_library != 0 && memory.read_word(self.last_library).map_err(gone)? != 0 {
             check_libraries(keeper, &self.binary, &counting.map.roots)?;
         }
-        counting.harvest(memory, how, visit).map_err(gone)
+        let helped = how.helped && counting.is_large();
+        counting.harvest(memory, How { helped, ..how }, visit).map_err(gone)
     }
 
     /// Tells the zygote what a run has written, because the next ones will. What most runs write shows in the first few;

@@ -29,7 +29,7 @@ fn check(subject: &str, cases: &[(&str, WarmPoint)], random: u64) -> WarmCompare
     let mut compared = WarmCompared::default();
     for (options, warm) in cases {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut bench = Bench::new(&hearth(), &subject, &map, options, warm.clone(), directory.path())
+        let bench = Bench::new(&hearth(), &subject, &map, options, warm.clone(), directory.path())
             .unwrap_or_else(|error| panic!("{options}: {error}"));
         for (index, program) in programs.iter().enumerate() {
             let result = bench.check(program);
@@ -59,9 +59,8 @@ fn check_small(name: &str) {
     let small = SmallSubject::new(&project().join("tests/programs/warm").join(name));
     for warm in [WarmPoint::Main, WarmPoint::Input] {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let mut bench =
-            Bench::new(&hearth(), &small.subject, &small.map, "-c", warm.clone(), directory.path())
-                .unwrap_or_else(|error| panic!("{warm}: {error}"));
+        let bench = Bench::new(&hearth(), &small.subject, &small.map, "-c", warm.clone(), directory.path())
+            .unwrap_or_else(|error| panic!("{warm}: {error}"));
         for input in ["one", "another one"] {
             bench.check(input.as_bytes()).unwrap_or_else(|error| panic!("{warm}: {error}"));
         }

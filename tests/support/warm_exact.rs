@@ -5,7 +5,7 @@ use hearth_coverage::coverage::{Counters, Workspace};
 use hearth_coverage::{Data, ObjectCoverage};
 use hearth_daemon::launch::{SandboxPolicy, plain_command};
 use hearth_daemon::limits::RunLimits;
-use hearth_daemon::{Answer, Outcome, SubjectMap, WarmPoint, Worker, ZygoteKey};
+use hearth_daemon::{Answer, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_subject::Subject;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,8 @@ pub struct Bench {
     map: Arc<SubjectMap>,
     notes: PathBuf,
     directory: PathBuf,
-    worker: Worker,
+    /// Its only run has a core beside it, if the machine has two.
+    pool: Pool,
 }
 
 impl Bench {
@@ -77,18 +78,19 @@ impl Bench {
             sandbox: SandboxPolicy::Required,
             processes: RunLimits::default().processes,
         };
-        let worker = Worker::start(launcher, &key, Some(map.clone())).map_err(|error| error.to_string())?;
+        let pool = Pool::new(launcher.to_owned());
+        pool.with_worker(&key, Some(map), |_| Ok(())).map_err(|error| error.to_string())?;
         Ok(Self {
             key,
             map: map.clone(),
             notes: subject.notes_directory(),
             directory: directory.to_owned(),
-            worker,
+            pool,
         })
     }
 
     /// Runs one input both ways and compares.
-    pub fn check(&mut self, input: &[u8]) -> Result<WarmCompared, String> {
+    pub fn check(&self, input: &[u8]) -> Result<WarmCompared, String> {
         let request = hearth_daemon::RunRequest {
             input: Some(input.to_vec()),
             keep_counters: true,
@@ -100,7 +102,8 @@ impl Bench {
             let path = self.directory.join(name);
             let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         }
-        let answer = self.worker.run(&request).map_err(|error| error.to_string())?;
+        let answer =
+            self.pool.run(&self.key, Some(&self.map), &request).map_err(|error| error.to_string())?;
         fs::write(self.directory.join("input.c"), input).map_err(text)?;
         let mut command = plain_command(&self.key).map_err(text)?;
         let plain = command.stdin(Stdio::null()).output().map_err(text)?;

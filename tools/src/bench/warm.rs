@@ -90,13 +90,13 @@ fn measure(
     let mut samples = Samples::new();
     let mut parts: Vec<Times> = Vec::new();
     for level in setting.levels() {
-        eprintln!("{} {level}: {} small programs", subject.id(), SMALL.len());
+        eprintln!("{} {level}: {} small programs, also by gcov and fastcov", subject.id(), SMALL.len());
         for program in SMALL {
             let names = ["".to_owned(), format!("{level} ")];
             setting.fast_rounds(level, &names, program, repeat, &mut samples, &mut parts)?;
+            // Between them, so that what else the machine does weighs on all alike.
+            setting.slow_round(level, &variant(program, 0), &mut samples)?;
         }
-        eprintln!("{} {level}: gcov and fastcov", subject.id());
-        setting.slow_round(level, &variant(SMALL[1], 0), &mut samples)?;
     }
     let middle = setting.middle();
     for seed in 1..=2 {

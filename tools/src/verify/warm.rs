@@ -49,7 +49,7 @@ pub fn run(hearth: &Path, plan: &Plan, limit: Duration, done: Option<&Path>) -> 
         for level in levels {
             let options = if is_tcc { (*level).to_owned() } else { format!("-quiet -w {level}") };
             let directory = tempfile::tempdir()?;
-            let mut bench = Bench::new(hearth, &subject, &map, &options, WarmPoint::Input, directory.path())
+            let bench = Bench::new(hearth, &subject, &map, &options, WarmPoint::Input, directory.path())
                 .map_err(anyhow::Error::msg)?;
             for program in &programs {
                 let file = program.file_name().unwrap_or_default().display().to_string();
