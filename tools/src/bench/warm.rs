@@ -1,7 +1,7 @@
 //! The benchmark `warm`: one small program through an instrumented compiler, the ways there are to learn what
 //! it executed.
 //!
-//! (a) a plain run, then gcov's JSON over all files; (b) the same with fastcov; (c) a plain run that writes its
+//! (a) a plain run, then gcov's JSON over all files, to nowhere; (b) the same with fastcov; (c) a plain run that writes its
 //! data files, and nothing more; (d) a plain run of the compiler without instrumentation; (e) Hearth, warm at
 //! `main`; (f) Hearth, warm before the input is opened, spectrum included.
 //!
@@ -295,6 +295,11 @@ impl<'a> Setting<'a> {
         let mut gcov = Command::new("gcov");
         gcov.args(["--json-format", "--stdout"]).args(&files);
         add("gcov", run + timed(gcov.current_dir(self.directory))?);
+        // Without being told otherwise it compresses what it writes; nobody who is in a hurry wants that.
+        let output = tempfile::tempdir_in(self.directory)?;
+        let mut gcov = Command::new("gcov");
+        gcov.arg("--json-format").args(&files);
+        add("gcov, compressed files", run + timed(gcov.current_dir(output.path()))?);
         let mut fastcov = Command::new("fastcov");
         let cores = std::thread::available_parallelism()?.to_string();
         fastcov.arg("-d").arg(&tree).args(["-j", &cores, "--lcov", "-o", "fastcov.info"]);
