@@ -7,7 +7,8 @@
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::unistd::Pid;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The calling thread.
 const THIS_THREAD: Pid = Pid::from_raw(0);
@@ -15,13 +16,23 @@ const THIS_THREAD: Pid = Pid::from_raw(0);
 /// Which cores have runs.
 #[derive(Debug, Default)]
 pub struct Cores {
-    state: Mutex<State>,
+    under_way: Arc<AtomicUsize>,
+    taken: Mutex<Vec<usize>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    under_way: usize,
-    taken: Vec<usize>,
+/// Says whether there is a core without a run.
+#[derive(Debug, Clone, Default)]
+pub struct Idle {
+    under_way: Arc<AtomicUsize>,
+    cores: usize,
+}
+
+impl Idle {
+    /// Is there one?
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) < self.cores
+    }
 }
 
 /// A run's place; it is free again when this is dropped.
@@ -31,7 +42,7 @@ pub struct Place<'c> {
     /// The cores that the calling thread may use.
     allowed: CpuSet,
     core: Option<usize>,
-    has_idle_core: bool,
+    idle: Idle,
 }
 
 /// Where processes that serve a run are.
@@ -57,21 +68,21 @@ impl Cores {
         let allowed = sched_getaffinity(THIS_THREAD).unwrap_or_default();
         let may_use: Vec<usize> =
             (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).collect();
-        let mut state = self.lock();
-        state.under_way += 1;
-        let has_idle_core = state.under_way < may_use.len();
-        let is_full = !has_idle_core && may_use.len() > 1;
+        let mut taken = self.lock();
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        let idle = Idle { under_way: self.under_way.clone(), cores: may_use.len() };
+        let is_full = !idle.is_there() && may_use.len() > 1;
         // Runs that began before all cores had one may be on any; the calling thread is on the core it is on.
         let here = sched_getcpu().ok().filter(|core| may_use.contains(core));
-        let mut free = here.into_iter().chain(may_use).filter(|core| !state.taken.contains(core));
+        let mut free = here.into_iter().chain(may_use).filter(|core| !taken.contains(core));
         let core = free.next().filter(|_| is_full);
-        state.taken.extend(core);
-        Place { cores: self, allowed, core, has_idle_core }
+        taken.extend(core);
+        Place { cores: self, allowed, core, idle }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole between statements, so a thread that died with the lock did no harm to it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<usize>> {
+        // The list is whole between statements, so a thread that died with the lock did no harm to it.
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -82,10 +93,10 @@ impl Place<'_> {
         self.core
     }
 
-    /// Did a core have no run when this one began?
+    /// Says, from now on, whether there is a core without a run.
     #[must_use]
-    pub fn has_idle_core(&self) -> bool {
-        self.has_idle_core
+    pub fn idle(&self) -> Idle {
+        self.idle.clone()
     }
 
     /// Where processes that serve the run are to be.
@@ -109,9 +120,9 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut state = self.cores.lock();
-        state.under_way -= 1;
-        state.taken.retain(|&core| Some(core) != self.core);
+        let mut taken = self.cores.lock();
+        self.cores.under_way.fetch_sub(1, Ordering::Relaxed);
+        taken.retain(|&core| Some(core) != self.core);
     }
 }
 
@@ -169,18 +180,21 @@ mod tests {
         let cores = Cores::default();
         let mut places: Vec<Place<'_>> = (1..count).map(|_| cores.enter()).collect();
         assert!(places.iter().all(|place| place.core().is_none()), "there is room: {places:?}");
+        let idle = places[0].idle();
+        assert!(idle.is_there());
         places.extend((0..count).map(|_| cores.enter()));
         let chosen: Vec<usize> = places.iter().filter_map(Place::core).collect();
         let different: BTreeSet<usize> = chosen.iter().copied().collect();
         assert_eq!((chosen.len(), different.len()), (count, count), "one run for each core: {places:?}");
         assert_eq!(cores.enter().core(), None, "no core is left");
+        assert!(!idle.is_there());
         let bound = places[count].bind_thread();
         assert_eq!(sched_getaffinity(THIS_THREAD), Ok(places[count].binding().set));
         drop(bound);
         assert_eq!(sched_getaffinity(THIS_THREAD), Ok(allowed), "the thread is free again");
         drop(places);
-        let state = cores.lock();
-        assert_eq!((state.under_way, state.taken.len()), (0, 0));
+        assert_eq!((cores.under_way.load(Ordering::Relaxed), cores.lock().len()), (0, 0));
+        assert!(idle.is_there());
     }
     #[test]
     fn a_thread_steps_aside_and_comes_back() {

@@ -431,4 +431,48 @@ mod tests {
         counting.forget_last_run();
         assert_eq!(count(&mut counting), lengths.len());
     }
+    #[test]
+    fn two_threads_see_what_one_sees_also_after_one_that_could_not_go_on() {
+        const ARRAYS: usize = 200;
+        const EVERY: usize = 3;
+        // Far apart, so that each is a region.
+        let arrays: Vec<Array> = (0..ARRAYS as u32)
+            .map(|index| Array {
+                address: (FIRST_PAGE + u64::from(index) * EVERY as u64) * PAGE_BYTES,
+                first: index * 100,
+                count: 100,
+                function_id: index,
+            })
+            .collect();
+        let pages = ARRAYS * EVERY;
+        let zero = memory(&vec![0; pages * VALUES_PER_PAGE], &vec![false; pages]);
+        let map = CounterMap { arrays, ..CounterMap::default() };
+        let mut counting = Counting::new(map, ARRAYS * 100, &zero).expect("readable");
+        assert!(counting.is_large());
+        let mut last = vec![vec![0; 100]; ARRAYS];
+        let mut failures = 0;
+        for round in 1..60_i64 {
+            let value = |index: usize| (index / VALUES_PER_PAGE / EVERY) as i64 % 7 * round;
+            let values: Vec<i64> = (0..pages * VALUES_PER_PAGE).map(value).collect();
+            let now = memory(&values, &vec![true; pages]);
+            // Every third run's memory goes while it is read.
+            let gone = memory(&values, &vec![true; pages / 2]);
+            let is_gone = round % 3 == 0;
+            let how = How { keep: false, all_pages: false, helped: round % 4 != 0 };
+            let visit: Visit<'_> = &mut |array, old, new| {
+                let last = &mut last[array.function_id as usize];
+                assert_eq!(last, old, "round {round}, array {}", array.function_id);
+                *last = new.to_vec();
+            };
+            let harvest = counting.harvest(if is_gone { &gone } else { &now }, how, visit);
+            assert_eq!(harvest.is_err(), is_gone, "round {round}");
+            failures += usize::from(is_gone);
+            if !is_gone {
+                let expected: Vec<Vec<i64>> =
+                    (0..ARRAYS).map(|index| vec![index as i64 % 7 * round; 100]).collect();
+                assert_eq!(last, expected, "round {round}");
+            }
+        }
+        assert!(failures > 10);
+    }
 }

@@ -1,6 +1,6 @@
 //! A subject's process at its warm point, and the runs forked from it.
 
-use crate::cores::{Binding, Place};
+use crate::cores::{Binding, Idle, Place};
 use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
 use crate::harvest::{Counting, How, Visit};
@@ -109,8 +109,8 @@ pub struct Zygote {
     /// The input that all runs have, if the subject opened it before the warm point.
     frozen_input: Option<Vec<u8>>,
     memory_bytes: u64,
-    /// Is there an idle core beside that of the run?
-    is_helped: bool,
+    /// Says whether there is a core beside that of the run.
+    idle: Idle,
     /// Where it is.
     binding: Binding,
     /// It is still to be bound there.
@@ -155,7 +155,7 @@ impl Zygote {
             unclear: false,
             frozen_input: warm.is_input_open.then(|| early_input.unwrap_or_default()),
             memory_bytes,
-            is_helped: false,
+            idle: Idle::default(),
             binding: Binding::default(),
             is_to_move: false,
         })
@@ -181,7 +181,7 @@ impl Zygote {
 
     /// Serves its next run at a place.
     pub fn stay_at(&mut self, place: &Place<'_>) {
-        self.is_helped = place.has_idle_core();
+        self.idle = place.idle();
         if self.binding.core != place.core() {
             self.binding = place.binding();
             self.is_to_move = true;
@@ -289,7 +289,7 @@ impl Zygote {
             (Some(memory), false) => {
                 // Without an only child there are others that may have the run's memory.
                 let all_pages = notes.forked || keeper.is_none();
-                let how = How { keep: request.keep_counters, all_pages, helped: self.is_helped };
+                let how = How { keep: request.keep_counters, all_pages, helped: self.idle.is_there() };
                 self.harvest(memory, keeper, how, visit)
             }
             (None, false) => Err("the run did not hand over its memory".to_owned()),

@@ -8,6 +8,7 @@
 
 mod allocator;
 mod cores;
+mod descriptors;
 mod files;
 mod hook;
 mod interpose;

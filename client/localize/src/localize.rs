@@ -3,7 +3,7 @@
 use crate::options::{flips, levels};
 use crate::oracle::{Kind, Oracle, Refusal, Verdict, shown};
 use crate::parallel::Connections;
-use crate::session::{Candidate, Session};
+use crate::session::{Candidate, Session, is_of_the_machine};
 use crate::stack::Stack;
 use crate::technique::Technique;
 use crate::toolchain::Toolchain;
@@ -299,7 +299,7 @@ fn look_at_crash(session: &mut Session<'_>) -> anyhow::Result<()> {
         return Ok(());
     }
     let mut frames = toolchain.stack(session.connections.one(), session.request.text, fail)?;
-    frames.retain(|frame| !toolchain.is_reporter(&frame.source));
+    frames.retain(|frame| !toolchain.is_reporter(&frame.source) && !is_of_the_machine(&frame.source));
     let executed = coverage_of(session.connections, *failing_run, Level::Functions)?;
     session.stack = Stack::new(&frames, &executed.functions);
     Ok(())

@@ -7,6 +7,7 @@ use hearth_client::protocol::Outcome;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// What kind of bug it is.
@@ -303,10 +304,8 @@ impl Oracle {
             }
             (Compiled::Code(failing), Compiled::Code(passing)) => (failing, passing),
         };
-        let failing = self.executed(connection, &self.toolchain, failing)?;
-        let before = self.reference.spent().execute;
-        let passing = self.executed(connection, &self.reference, passing)?;
-        let two_executions = self.reference.spent().execute - before;
+        let (failing, failing_time) = self.executed_in(connection, &self.toolchain, failing)?;
+        let (passing, passing_time) = self.executed_in(connection, &self.reference, passing)?;
         for (executed, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
             let options = options.clone();
             match executed {
@@ -331,8 +330,9 @@ impl Oracle {
         self.fails_by_limit = failing == Executed::Limit;
         // Where not to end is the failure, being slow must not be taken for it.
         if !self.fails_by_limit {
-            self.toolchain.expect_executions_of(two_executions / 2);
-            self.reference.expect_executions_of(two_executions / 2);
+            let longer = failing_time.max(passing_time);
+            self.toolchain.expect_executions_of(longer);
+            self.reference.expect_executions_of(longer);
         }
         Ok(self)
     }
@@ -416,7 +416,9 @@ impl Oracle {
                 // It may be one that traps by itself.
                 let expected = self.expected(connection, text)?;
                 let executed = self.executed(connection, &self.reference, code)?;
-                traps(&executed) && !expected.is_some_and(|expected| traps(&expected))
+                // One that takes too long may be undefined later on.
+                executed == Executed::Limit
+                    || traps(&executed) && !expected.is_some_and(|expected| traps(&expected))
             }
             Compiled::Crash(_) | Compiled::Refused(_) => false,
         };
@@ -431,26 +433,38 @@ impl Oracle {
         toolchain: &Toolchain,
         code: Vec<u8>,
     ) -> anyhow::Result<Executed> {
+        self.executed_in(connection, toolchain, code).map(|(executed, _)| executed)
+    }
+
+    /// The same, and how long the second time took: the first may have had to start what executes it.
+    fn executed_in(
+        &self,
+        connection: &mut Connection,
+        toolchain: &Toolchain,
+        code: Vec<u8>,
+    ) -> anyhow::Result<(Executed, Duration)> {
         let hash = xxh3_128(&code);
+        let mut time = Duration::ZERO;
         if let Some(known) = locked(&self.known).get(&hash) {
-            return Ok(known.clone());
+            return Ok((known.clone(), time));
         }
         let executed = match toolchain.link(connection, code)? {
             None => Executed::DoesNotLink,
             Some(program) => {
                 let first = toolchain.execute(connection, &program)?;
                 let is_limit = !matches!(first.outcome, Outcome::Exited(_) | Outcome::Signalled(_));
-                if is_limit {
-                    Executed::Limit
-                } else if toolchain.execute(connection, &program)? == first {
-                    Executed::Behaves(first)
-                } else {
-                    Executed::Flaky
+                let began = Instant::now();
+                let again = if is_limit { None } else { Some(toolchain.execute(connection, &program)?) };
+                time = began.elapsed();
+                match again {
+                    None => Executed::Limit,
+                    Some(again) if again == first => Executed::Behaves(first),
+                    Some(_) => Executed::Flaky,
                 }
             }
         };
         locked(&self.known).insert(hash, executed.clone());
-        Ok(executed)
+        Ok((executed, time))
     }
 
     /// What the passing options make of a program.

@@ -289,7 +289,7 @@ impl<'a> Session<'a> {
 }
 
 /// Is a source file a header that came with the machine, not with the compiler that is localized in?
-fn is_of_the_machine(source: &str) -> bool {
+pub fn is_of_the_machine(source: &str) -> bool {
     ["/usr/include/", "/usr/lib/gcc/", "/usr/local/include/"].iter().any(|place| source.starts_with(place))
 }
 
