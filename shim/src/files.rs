@@ -8,7 +8,7 @@
 
 use crate::path::{Path, descriptor_path};
 use crate::sys::{self, Result};
-use crate::{descriptors, message, server, start};
+use crate::{message, server, start};
 use hearth_shim_abi::{
     CRASH_PATH, FILE_LIMIT, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, Note, PROGRAM_PATH, WARM_INPUT,
 };
@@ -49,6 +49,9 @@ static TABLE: Table = Table {
     count: UnsafeCell::new(0),
 };
 
+/// Descriptors of files in memory that were opened before the warm point; the rest is -1.
+static EARLY: [AtomicI32; FILE_LIMIT] = [const { AtomicI32::new(-1) }; FILE_LIMIT];
+
 /// The socket for notes; -1 outside of a run.
 static CHANNEL: AtomicI32 = AtomicI32::new(-1);
 /// The input's bytes; -1 if there are none.
@@ -69,7 +72,6 @@ pub fn begin(channel: c_int, input: c_int, hides_program: bool) -> Result<()> {
             copy_early_file(&path, old)?;
         }
     }
-    descriptors::open_anew();
     if hides_program {
         // SAFETY: it is a C string.
         let program = unsafe { Path::resolve(libc::AT_FDCWD, PROGRAM_PATH.as_ptr()) }?;
@@ -84,7 +86,19 @@ fn copy_early_file(path: &Path, old: c_int) -> Result<()> {
     let from = reopen(old, libc::O_RDONLY)?;
     sys::copy(from, fd)?;
     sys::close(from);
-    descriptors::replace(descriptors::identity(old)?, |flags| reopen(fd, flags))?;
+    let identity = |fd| sys::describe(fd).map(|record| (record.st_dev, record.st_ino));
+    let known = identity(old)?;
+    for early in &EARLY {
+        let number = early.load(Ordering::Relaxed);
+        // The subject may have closed it since, and the number may be another file's.
+        if number < 0 || identity(number) != Ok(known) {
+            continue;
+        }
+        let (flags, position) = sys::open_state(number)?;
+        let own = reopen(fd, flags)?;
+        sys::set_position(own, position)?;
+        sys::move_to(own, number)?;
+    }
     sys::close(old);
     Ok(())
 }
@@ -243,7 +257,12 @@ fn create(path: &Path, mode: u32) -> Result<c_int> {
 /// Opens a file in memory anew, with a position of its own.
 fn reopen(fd: c_int, flags: c_int) -> Result<c_int> {
     let flags = flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
-    sys::open_at(libc::AT_FDCWD, &descriptor_path(fd), flags, 0)
+    let opened = sys::open_at(libc::AT_FDCWD, &descriptor_path(fd), flags, 0)?;
+    if is_early() {
+        let room = EARLY.iter().find(|early| early.load(Ordering::Relaxed) < 0).ok_or(libc::ENFILE)?;
+        room.store(opened, Ordering::Relaxed);
+    }
+    Ok(opened)
 }
 
 /// Removes a file; `None` if that is to be left to the kernel.

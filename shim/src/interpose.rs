@@ -4,7 +4,7 @@
 //! call at any time, from any thread and from constructors before the shim has started.
 
 use crate::files::{self, Target};
-use crate::path::{Path, descriptor_path};
+use crate::path::Path;
 use crate::sys::{self, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -136,9 +136,6 @@ pub unsafe extern "C" fn creat64(path: *const c_char, mode: u32) -> c_int {
     unsafe { creat(path, mode) }
 }
 
-/// The longest mode of a stream that is looked at; none that means something is longer.
-const MODE_LENGTH: usize = 31;
-
 /// What the mode of `fopen` means for `open`.
 fn flags_of(mode: &[u8]) -> Option<c_int> {
     let plus = mode.contains(&b'+');
@@ -220,19 +217,12 @@ pub unsafe extern "C" fn freopen(
     // SAFETY: the arguments are the caller's own.
     match unsafe { open_for_stream(path, mode) } {
         None => reopen(path, mode),
-        // Out of the way, so that the stream gets the number that it would have.
-        Some(Ok(fd)) => sys::move_up(fd).map_or(ptr::null_mut(), |fd| {
-            // The C library opens a file in memory by its descriptor's path. The file is there by now, also where it must not
-            // have been before.
-            // SAFETY: the mode is a C string.
-            let letters = unsafe { CStr::from_ptr(mode) }.to_bytes();
-            let mut mode = [0; MODE_LENGTH + 1];
-            let kept = letters.iter().filter(|&&letter| letter != b'x');
-            mode.iter_mut().zip(kept).take(MODE_LENGTH).for_each(|(place, &letter)| *place = letter);
-            let result = reopen(descriptor_path(fd).as_ptr().cast(), mode.as_ptr().cast());
+        Some(Ok(fd)) => {
+            // The C library opens a file in memory by its descriptor's path.
+            let result = reopen(crate::path::descriptor_path(fd).as_ptr().cast(), mode);
             sys::close(fd);
             result
-        }),
+        }
         Some(Err(error)) => {
             // A stream that cannot be opened is closed.
             reopen(c"".as_ptr(), c"r".as_ptr());

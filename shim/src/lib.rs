@@ -8,7 +8,6 @@
 
 mod allocator;
 mod cores;
-mod descriptors;
 mod files;
 mod hook;
 mod interpose;

@@ -3,7 +3,7 @@
 //! The keeper is a process that shares the run's memory and does nothing: it sleeps in the kernel and never
 //! returns. However the run ends, its memory stays until the keeper is killed, and the daemon reads it.
 
-use crate::{cores, descriptors, files, message, start, sys};
+use crate::{cores, files, message, start, sys};
 use hearth_shim_abi::{ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, Note, Request};
 use std::arch::asm;
 use std::cell::UnsafeCell;
@@ -110,12 +110,8 @@ fn standard_streams(fds: [c_int; 3]) -> sys::Result<()> {
     for (to, from) in moved.iter_mut().zip(fds) {
         *to = sys::move_up(from)?;
     }
-    for (number, fd) in (0..).zip(moved) {
-        match descriptors::is_replaced(number) {
-            // It is the subject's own by now.
-            true => sys::close(fd),
-            false => sys::move_to(fd, number, 0)?,
-        }
+    for (number, fd) in moved.into_iter().enumerate() {
+        sys::move_to(fd, number as c_int)?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::run::{self, Descriptors};
 use crate::standby::Standby;
-use crate::{allocator, cores, descriptors, files, large_pages, message, standby, sys};
+use crate::{allocator, cores, files, large_pages, message, standby, sys};
 use hearth_shim_abi::{
     CONTROL_FD, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event,
     REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
@@ -76,7 +76,6 @@ pub fn serve() {
     let _ = sys::set_property(libc::PR_SET_CHILD_SUBREAPER, 1);
     large_pages::settle();
     cores::remember();
-    descriptors::remember_open();
     announce();
     // A run has the same user, and must not reach into the zygote.
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 0);

@@ -1,7 +1,7 @@
 //! The beginning of a subject: `main` is wrapped, Hearth's variables leave the environment, and the warm point
 //! is prepared.
 
-use crate::{descriptors, hook, message, run, server, sys};
+use crate::{hook, message, run, server, sys};
 use hearth_shim_abi::{
     CONTROL_FD, CONTROL_VARIABLE, Config, EVENT_MISSED, EVENT_NO_HOOK, INACTIVE, OWN_VARIABLES, SHIM_FD,
     VERSION, WARM_MAIN, WARM_SYMBOL,
@@ -76,7 +76,6 @@ unsafe extern "C" fn warm_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *
     let control = unsafe { take_own_variables(envp) };
     if control == Control::Active {
         receive_config();
-        descriptors::remember_standard();
         prepare();
     }
     // SAFETY: the environment may have been replaced for a run.

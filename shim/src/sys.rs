@@ -98,10 +98,10 @@ pub fn move_up(fd: c_int) -> Result<c_int> {
     moved.map(|fd| fd as c_int)
 }
 
-/// Makes `to` the same as `from`, which is then closed. Of the flags only `O_CLOEXEC` is looked at.
-pub fn move_to(from: c_int, to: c_int, flags: c_int) -> Result<()> {
+/// Makes `to` the same as `from`, which is then closed.
+pub fn move_to(from: c_int, to: c_int) -> Result<()> {
     // SAFETY: the call takes numbers.
-    unsafe { call!(libc::SYS_dup3, from, to, flags & libc::O_CLOEXEC) }?;
+    unsafe { call!(libc::SYS_dup3, from, to, 0) }?;
     close(from);
     Ok(())
 }
@@ -257,11 +257,8 @@ pub fn open_state(fd: c_int) -> Result<(c_int, usize)> {
     // SAFETY: the call takes numbers.
     let flags = unsafe { call!(libc::SYS_fcntl, fd, libc::F_GETFL) }?;
     // SAFETY: as above.
-    let is_closed = unsafe { call!(libc::SYS_fcntl, fd, libc::F_GETFD) }? & libc::FD_CLOEXEC as usize != 0;
-    let flags = flags as c_int | if is_closed { libc::O_CLOEXEC } else { 0 };
-    // SAFETY: as above.
     let position = unsafe { call!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) }?;
-    Ok((flags, position))
+    Ok((flags as c_int, position))
 }
 
 /// Sets the position of an open file.

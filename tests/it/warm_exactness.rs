@@ -46,28 +46,22 @@ fn read(path: &Path) -> Vec<u8> {
 
 #[test]
 fn paths_of_files_in_memory() {
-    check_small("paths.c", &[WarmPoint::Main, WarmPoint::Input]);
+    check_small("paths.c");
 }
 
 #[test]
 fn streams_on_files_in_memory() {
-    check_small("streams.c", &[WarmPoint::Main, WarmPoint::Input]);
-}
-
-/// What a run does with files that were open before it is nothing to the next one.
-#[test]
-fn files_opened_before_the_warm_point() {
-    check_small("early.c", &[WarmPoint::Main, WarmPoint::Input, WarmPoint::Symbol("work".to_owned())]);
+    check_small("streams.c");
 }
 
 /// Checks a program of `tests/programs/warm`.
-fn check_small(name: &str, points: &[WarmPoint]) {
+fn check_small(name: &str) {
     let small = SmallSubject::new(&project().join("tests/programs/warm").join(name));
-    for warm in points {
+    for warm in [WarmPoint::Main, WarmPoint::Input] {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let bench = Bench::new(&hearth(), &small.subject, &small.map, "-c", warm.clone(), directory.path())
             .unwrap_or_else(|error| panic!("{warm}: {error}"));
-        for input in ["one", "another one", "one"] {
+        for input in ["one", "another one"] {
             bench.check(input.as_bytes()).unwrap_or_else(|error| panic!("{warm}: {error}"));
         }
     }
