@@ -2,8 +2,9 @@
 
 use crate::error::{During, Error, Result};
 use crate::zygote::ZygoteKey;
-use crate::{packet, shim};
+use crate::{packet, sandbox, shim};
 use command_fds::{CommandFdExt, FdMapping};
+use hearth_client::address::Place;
 use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, INACTIVE, SHIM_FD};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -35,6 +36,26 @@ pub(crate) struct Order {
     pub directory: PathBuf,
     /// Processes that runs may have at a time.
     pub processes: u64,
+    /// Paths that runs do not see, besides those that are always hidden.
+    pub hidden: Vec<PathBuf>,
+    /// Paths that runs see although they would be hidden.
+    pub shown: Vec<PathBuf>,
+}
+
+/// What starts subjects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// A program that becomes a launcher when started with [`LAUNCH_ARGUMENT`].
+    pub program: PathBuf,
+    /// Paths that no subject sees.
+    pub hidden: Vec<PathBuf>,
+}
+
+impl From<PathBuf> for Launcher {
+    /// A launcher that hides the directory of the user's daemon.
+    fn from(program: PathBuf) -> Self {
+        Self { program, hidden: vec![Place::of_user().directory().to_owned()] }
+    }
 }
 
 /// What the launcher says.
@@ -117,7 +138,7 @@ pub(crate) fn fix_addresses() -> io::Result<()> {
 
 impl Launched {
     /// Starts a subject in a sandbox.
-    pub fn start(launcher: &Path, order: &Order, policy: SandboxPolicy) -> Result<Self> {
+    pub fn start(launcher: &Launcher, order: &Order, policy: SandboxPolicy) -> Result<Self> {
         let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
         let (control, shim_end) = packet::pair().during("make a socket")?;
         let (alive, launcher_end) = UnixStream::pair().during("make a socket")?;
@@ -127,7 +148,7 @@ impl Launched {
         order_file.write_all(&text).and_then(|()| order_file.rewind()).during("write to memory")?;
         let shim = shim::file().during("load the shim")?;
         let mapping = |parent_fd: OwnedFd, child_fd| FdMapping { parent_fd, child_fd };
-        let mut command = Command::new(launcher);
+        let mut command = Command::new(&launcher.program);
         command
             .arg(LAUNCH_ARGUMENT)
             .stdin(Stdio::null())
@@ -140,7 +161,7 @@ impl Launched {
                 mapping(order_file.into(), ORDER_FD),
             ])
             .map_err(|error| failed(error.to_string()))?;
-        let child = command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.display())))?;
+        let child = command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.program.display())))?;
         drop(command);
         alive.set_read_timeout(Some(LAUNCH_DEADLINE)).during("set a timeout")?;
         let mut launched = Self {
@@ -194,6 +215,7 @@ impl Launched {
             let _ = self.launcher.kill();
             let _ = self.launcher.wait();
         }
+        sandbox::remove_group(self.launcher.id());
         ended
     }
 

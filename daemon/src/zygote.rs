@@ -4,7 +4,7 @@ use crate::cores::{Binding, Idle, Place};
 use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
 use crate::harvest::{Counting, How, Visit};
-use crate::launch::{Launched, Order, SandboxPolicy};
+use crate::launch::{Launched, Launcher, Order, SandboxPolicy};
 use crate::limits::{ANSWER_DEADLINE, MEMORY_INTERVAL, WARM_DEADLINE};
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES};
@@ -88,6 +88,8 @@ pub struct ZygoteKey {
     pub sandbox: SandboxPolicy,
     /// Processes that runs may have at a time.
     pub processes: u64,
+    /// Paths that runs see although they would be hidden.
+    pub shown: Vec<PathBuf>,
 }
 
 /// A zygote.
@@ -118,12 +120,11 @@ pub struct Zygote {
 }
 
 impl Zygote {
-    /// Starts a subject and waits until it is warm. `launcher` is a program that becomes a launcher when
-    /// started with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
+    /// Starts a subject and waits until it is warm.
     ///
     /// # Errors
     /// If it cannot be started or never gets there.
-    pub fn start(launcher: &Path, key: &ZygoteKey) -> Result<Self> {
+    pub fn start(launcher: &Launcher, key: &ZygoteKey) -> Result<Self> {
         let function = match &key.warm {
             WarmPoint::Symbol(name) => Some(name.as_str()),
             _ => None,
@@ -135,6 +136,8 @@ impl Zygote {
             environment: key.environment.clone(),
             directory: key.directory.clone(),
             processes: key.processes,
+            hidden: launcher.hidden.clone(),
+            shown: key.shown.clone(),
         };
         let config = config(key, program.function.unwrap_or(0))?;
         let mut launched = Launched::start(launcher, &order, key.sandbox)?;

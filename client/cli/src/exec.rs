@@ -126,7 +126,7 @@ fn obey(line: &Line, resolver: &Resolver, pool: &Pool, limits: &LimitArgs) -> an
         arguments: line.args.iter().map(OsString::from).collect(),
         input,
         warm,
-        ..Order::here(&line.subject, limits.policy(), limits.limits().processes)?
+        ..limits.order(&line.subject)?
     };
     let resolved = resolver.resolve(&order)?;
     let request = RunRequest {

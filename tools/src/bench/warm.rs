@@ -200,6 +200,7 @@ impl<'a> Setting<'a> {
             warm,
             sandbox: SandboxPolicy::Required,
             processes: RunLimits::default().processes,
+        shown: Vec::new(),
         }
     }
 
