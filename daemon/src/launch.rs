@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -24,6 +25,8 @@ pub(crate) const DAEMON_FD: i32 = 202;
 pub(crate) const ORDER_FD: i32 = 203;
 /// The argument that makes a program a launcher.
 pub const LAUNCH_ARGUMENT: &str = "__launch";
+/// How long a launcher may take to end its subject.
+const ENDING_DEADLINE: Duration = Duration::from_secs(1);
 /// How long a launcher may take to say what it has done.
 const LAUNCH_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -211,9 +214,13 @@ impl Launched {
         // Given a moment, a launcher whose subject has ended says how.
         let ended = self.launcher.try_wait().ok().flatten();
         if ended.is_none() {
-            // The subject dies with its launcher, and its process namespace with it.
-            let _ = self.launcher.kill();
-            let _ = self.launcher.wait();
+            // A launcher whose daemon is gone kills its subject, waits for it, and ends.
+            let _ = self.alive.shutdown(Shutdown::Both);
+            if self.wait_for_end(ENDING_DEADLINE).is_none() {
+                // The subject dies with its launcher, and its process namespace with it.
+                let _ = self.launcher.kill();
+                let _ = self.launcher.wait();
+            }
         }
         sandbox::remove_group(self.launcher.id());
         ended

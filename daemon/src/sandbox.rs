@@ -12,7 +12,7 @@ mod mounts;
 mod namespaces;
 
 use crate::launch::{DAEMON_FD, ORDER_FD, Order, Report, environment, fix_addresses};
-use crate::limits::RUN_NICENESS;
+use crate::limits::{OWN_PROCESSES, RUN_NICENESS};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
@@ -24,12 +24,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-/// The smallest limit on process numbers that the kernel takes in a namespace.
-const SMALLEST_PID_LIMIT: u64 = 301;
+/// Numbers of processes that the kernel gives once only; all later ones are above them.
+const RESERVED_PIDS: u64 = 300;
 /// What a subject may write before its warm point.
 const START_FILE_BYTES: u64 = 16 << 20;
-/// The launcher, the zygote, the keeper and the standby count as processes of the user and of the group.
-const OWN_PROCESSES: u64 = 4;
 /// The highest number a capability can have.
 const LAST_CAPABILITY: i32 = 63;
 
@@ -197,13 +195,7 @@ impl Sandbox {
         let is_root = rustix::process::getuid().is_root();
         let most = order.processes.saturating_add(OWN_PROCESSES);
         if is_root && let Err(error) = group::join(most) {
-            // The kernel limits numbers of processes in a namespace, too, but not to so few.
-            if most < SMALLEST_PID_LIMIT {
-                let processes = order.processes;
-                missing.push(format!(
-                    "a control group, so that a run of root's has at most {processes} processes ({error})"
-                ));
-            }
+            missing.push(format!("control groups, so that a run of root's has few processes ({error})"));
         }
         let has_mounts = namespaces::enter(&mut missing);
         Self { missing, has_mounts, limits_processes_by_user: !is_root }
@@ -219,8 +211,8 @@ impl Sandbox {
         let is_root = rustix::process::getuid().is_root();
         let hidden = hidden::find(&order.hidden, &order.shown, &named, is_root);
         mounts::make_proc(&mut self.missing);
-        let most = order.processes.saturating_add(OWN_PROCESSES).max(SMALLEST_PID_LIMIT);
-        // A second limit, for machines that have it (Linux 6.14).
+        // A second limit, for machines that have it (Linux 6.14): a bomb takes no numbers from the rest of the machine.
+        let most = order.processes.saturating_add(OWN_PROCESSES + RESERVED_PIDS);
         let _ = fs::write("/proc/sys/kernel/pid_max", most.to_string());
         mounts::seal(&hidden, &mut self.missing);
     }

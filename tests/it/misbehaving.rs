@@ -64,6 +64,11 @@ const WAYS: &[Way] = &[
     way("ask_the_kernel", Outcome::Exited(33), 29),
     way("use_descriptors", Outcome::Exited(34), 30),
     way("read_secrets", Outcome::Exited(35), 31),
+    way("share_memory", Outcome::OutOfMemory, 32),
+    way("child_eats_memory", Outcome::OutOfMemory, 33),
+    way("fill_memory_files", Outcome::OutOfMemory, 34),
+    way("many_files", Outcome::OutputLimit, 35),
+    way("fork_often", Outcome::Exited(36), 36),
 ];
 
 /// What runs must not reach, in a directory of its own: a socket that is listened to, and a FIFO that is read from.
@@ -147,8 +152,10 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
     if let Some(expected) = way.marks {
         assert_eq!(marks(subject, source, answer), expected, "{name}");
     }
-    assert!(answer.run.stdout.len() as u64 <= OUTPUT_BYTES, "{name}");
-    let forked = ["fork_bomb", "daemonize"].contains(&name);
+    let files = answer.run.files.iter().map(|file| file.bytes.len()).sum::<usize>();
+    let written = answer.run.stdout.len() + answer.run.stderr.len() + files;
+    assert!(written as u64 <= OUTPUT_BYTES, "{name}: {written}");
+    let forked = ["fork_bomb", "daemonize", "child_eats_memory", "fork_often"].contains(&name);
     assert_eq!(answer.run.forked, forked, "{name}");
     let written: Vec<&Path> = answer.run.files.iter().map(|file| file.path.as_path()).collect();
     match name {
@@ -160,6 +167,8 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
             let reason = answer.spectrum.as_ref().expect_err("the keeper was killed");
             assert!(reason.contains("memory is gone"), "{reason}");
         }
+        // It may be killed before all are there.
+        "many_files" => assert!(written.len() >= 2),
         "flood_file" => assert_eq!(answer.run.files[0].bytes.len() as u64, OUTPUT_BYTES),
         _ => assert!(written.is_empty(), "{name}: {written:?}"),
     }
@@ -275,6 +284,75 @@ fn counters_are_what_a_debugger_reads() {
         assert_eq!(ours, read, "{name}: {text}");
     }
 }
+
+/// The time of a run does not count what is left to do of the run before.
+#[test]
+fn a_short_run_after_a_large_one_has_its_time() {
+    let subject = SmallSubject::new(&project().join("tests/programs/misbehaving/misbehave.c"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let key = key(&subject, directory.path());
+    let pool = Pool::new(hearth());
+    let run = |name: &str, wall_ms| {
+        let environment = vec![("WAY".into(), name.into())];
+        let limits = RunLimits { wall_ms, ..RunLimits::default() };
+        let request = RunRequest { environment, limits, ..RunRequest::default() };
+        pool.run(&key, Some(&subject.map), &request).expect("a run").run.outcome
+    };
+    for round in 0..ROUNDS {
+        assert_eq!(run("large", 60_000), Outcome::Exited(37), "round {round}");
+        assert_eq!(run("return_normally", 30), Outcome::Exited(27), "round {round}");
+    }
+}
+
+/// A run has as many processes as it may have, itself among them.
+#[test]
+fn processes_are_limited_to_what_was_asked_for() {
+    let subject = SmallSubject::new(&project().join("tests/programs/misbehaving/misbehave.c"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for processes in [1, 2, 50] {
+        let key = ZygoteKey { processes, ..key(&subject, directory.path()) };
+        let pool = Pool::new(hearth());
+        let environment = vec![("WAY".into(), "count_processes".into())];
+        let limits = RunLimits { processes, ..RunLimits::default() };
+        let request = RunRequest { environment, limits, ..RunRequest::default() };
+        for round in 0..ROUNDS {
+            let answer = pool.run(&key, Some(&subject.map), &request).expect("a run");
+            assert_eq!(answer.run.outcome, Outcome::Exited(processes as i32), "round {round}");
+        }
+    }
+    let output = crate::run(Command::new(hearth()).args(["run", "tcc", "--processes", "0"]));
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("--processes"));
+}
+
+/// Address space that a program reserves and does not use costs nothing, and does not make its zygote too large to keep.
+#[test]
+fn reserved_address_space_costs_nothing() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let source = scratch.path().join("reserve.c");
+    fs::write(&source, RESERVE).expect("written");
+    let subject = SmallSubject::new(&source);
+    let key = key(&subject, scratch.path());
+    let pool = Pool::new(hearth());
+    for _ in 0..8 {
+        let answer = pool.run(&key, Some(&subject.map), &RunRequest::default()).expect("a run");
+        assert_eq!(answer.run.outcome, Outcome::Exited(3));
+    }
+    assert_eq!(pool.started(), 1, "the zygote is kept");
+    let (_, bytes, _) = pool.idle().pop().expect("a zygote");
+    assert!(bytes < 64 << 20, "{bytes}");
+    let peak = fs::read_to_string("/proc/self/status").expect("proc");
+    let peak = peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let peak: u64 = peak.split_ascii_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number");
+    assert!(peak < 400 << 10, "this process took {peak} KiB");
+}
+
+/// Reserves 256 GiB before `main`.
+const RESERVE: &str = "#include <sys/mman.h>\n\
+    static char *space;\n\
+    __attribute__((constructor)) static void reserve(void) {\n\
+      space = mmap(0, 256UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n\
+    }\n\
+    int main(void) { space[4096] = 3; return space[4096]; }\n";
 
 fn listing(directory: &Path) -> Vec<PathBuf> {
     let mut names: Vec<PathBuf> =

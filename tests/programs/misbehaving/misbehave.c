@@ -296,6 +296,92 @@ static int read_secrets(void)
   return 35;
 }
 
+/* 400 MiB that are shared with nobody yet. */
+static int share_memory(void)
+{
+  mark(32);
+  char *memory = mmap(NULL, 400 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  for (size_t i = 0; memory != MAP_FAILED && i < 400 << 20; i += 4096)
+    memory[i] = 1;
+  for (;;)
+    pause();
+}
+
+static int child_eats_memory(void)
+{
+  mark(33);
+  if (fork() == 0) {
+    char *memory = malloc(400 << 20);
+    memset(memory, 1, 400 << 20);
+    for (;;)
+      pause();
+  }
+  for (;;)
+    pause();
+}
+
+/* Many files in memory, none of them large. */
+static int fill_memory_files(void)
+{
+  static char text[1 << 20];
+  mark(34);
+  for (int i = 0; i < 200; i++)
+    if (write(memfd_create("file", 0), text, sizeof text) < 0)
+      return 1;
+  for (;;)
+    pause();
+}
+
+/* None of these is above the limit for one file, and none takes memory. */
+static int many_files(void)
+{
+  char name[32];
+  mark(35);
+  for (int i = 0; i < 40; i++) {
+    snprintf(name, sizeof name, "sparse%d", i);
+    if (ftruncate(open(name, O_CREAT | O_WRONLY, 0600), 1 << 19))
+      return 1;
+  }
+  return 2;
+}
+
+/* Processes one after another; each could be told of. */
+static int fork_often(void)
+{
+  mark(36);
+  for (int i = 0; i < 300; i++) {
+    pid_t child = fork();
+    if (child == 0)
+      _exit(0);
+    if (child < 0 || waitpid(child, NULL, 0) != child)
+      return 1;
+  }
+  return 36;
+}
+
+/* As many processes at a time as there may be. */
+static int count_processes(void)
+{
+  int count = 1;
+  for (; count < 250; count++) {
+    pid_t child = fork();
+    if (child < 0)
+      return count;
+    if (child == 0)
+      for (;;)
+        pause();
+  }
+  return count;
+}
+
+/* Takes a while to go away. */
+static int large(void)
+{
+  size_t size = 512 << 20;
+  memset(malloc(size), 1, size);
+  _exit(37);
+}
+
 static const struct { const char *name; int (*way)(void); } ways[] = {
   { "hang", hang }, { "spin", spin }, { "fork_bomb", fork_bomb }, { "eat_memory", eat_memory },
   { "flood_output", flood_output }, { "flood_file", flood_file }, { "scribble", scribble },
@@ -305,7 +391,9 @@ static const struct { const char *name; int (*way)(void); } ways[] = {
   { "call_abort", call_abort }, { "crash", crash }, { "kill_self", kill_self },
   { "return_normally", return_normally }, { "break_out", break_out }, { "exec_other", exec_other },
   { "connect_socket", connect_socket }, { "write_fifo", write_fifo }, { "use_devices", use_devices },
-  { "ask_the_kernel", ask_the_kernel }, { "use_descriptors", use_descriptors }, { "read_secrets", read_secrets },
+  { "share_memory", share_memory }, { "child_eats_memory", child_eats_memory },
+  { "fill_memory_files", fill_memory_files }, { "many_files", many_files }, { "fork_often", fork_often },
+  { "count_processes", count_processes }, { "large", large }, { "ask_the_kernel", ask_the_kernel }, { "use_descriptors", use_descriptors }, { "read_secrets", read_secrets },
 };
 
 int main(int argc, char **argv)
