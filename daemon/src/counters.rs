@@ -90,6 +90,22 @@ fn by_name<'a>(atlas: &Atlas<'a>) -> BTreeMap<String, Vec<(usize, &'a str)>> {
     objects
 }
 
+/// The atlas's object with this data file.
+#[must_use]
+pub fn object_of(atlas: &Atlas<'_>, name: &str) -> Option<usize> {
+    object_named(&by_name(atlas), name)
+}
+
+/// The object with this data file: the one whose name agrees with it for longest.
+fn object_named(by_name: &BTreeMap<String, Vec<(usize, &str)>>, name: &str) -> Option<usize> {
+    let name = name.strip_suffix(".gcda")?;
+    let file = name.rsplit('/').next().unwrap_or(name);
+    let is_end =
+        |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    let candidates = by_name.get(file)?.iter().filter(|(_, end)| is_end(end));
+    candidates.max_by_key(|(_, end)| end.len()).map(|&(object, _)| object)
+}
+
 struct Finder<'m, 'a> {
     pages: Pages<'m>,
     atlas: &'m Atlas<'a>,
@@ -120,7 +136,7 @@ impl Finder<'_, '_> {
         let name_address = self.word(info + 24)?;
         let name = self.pages.memory.read_text(name_address, NAME_LIMIT).map_err(unreadable)?;
         let name = String::from_utf8_lossy(&name).into_owned();
-        let Some(object) = self.object(&name) else {
+        let Some(object) = object_named(&self.by_name, &name) else {
             self.map.without_notes.push(name);
             return Ok(());
         };
@@ -139,16 +155,6 @@ impl Finder<'_, '_> {
             },
         };
         self.functions(info, kinds, object)
-    }
-
-    /// The atlas's object with this data file: the one whose name agrees with it for longest.
-    fn object(&self, name: &str) -> Option<usize> {
-        let name = name.strip_suffix(".gcda")?;
-        let file = name.rsplit('/').next().unwrap_or(name);
-        let is_end =
-            |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-        let candidates = self.by_name.get(file)?.iter().filter(|(_, end)| is_end(end));
-        candidates.max_by_key(|(_, end)| end.len()).map(|&(object, _)| object)
     }
 
     /// How many kinds of counters there are, if this object can tell.

@@ -6,6 +6,7 @@
 use crate::cores::step_aside;
 use crate::counters::{Array, CounterMap};
 use crate::memory::{Memory, PAGE_BYTES};
+use std::collections::BTreeMap;
 use std::io;
 use std::slice;
 use std::sync::{Mutex, PoisonError};
@@ -29,6 +30,8 @@ pub struct Counting {
     /// How many dense ids there are.
     counter_count: usize,
     regions: Vec<Region>,
+    /// What the last run had in libraries that it loaded itself.
+    late: Vec<(Array, Vec<i64>)>,
     /// Workspaces for a thread that reads a run, and for one that helps.
     workspaces: [Workspace; 2],
 }
@@ -62,6 +65,35 @@ struct Region {
     /// For each page, the hash of what it was when it was last looked at; `None` before that. Comparing with it takes half
     /// the time of reading the last run's page, which is in no cache any more.
     hashes: Vec<Option<u128>>,
+}
+
+/// Counters beside a run's own: of processes that it made of itself, and of libraries that it loaded.
+#[derive(Debug, Default)]
+pub struct Additions(BTreeMap<u32, (Array, Vec<i64>)>);
+
+impl Additions {
+    /// Adds the counters of a function, as gcov adds up the counts of processes.
+    pub fn add(&mut self, array: &Array, values: &[i64]) {
+        let (_, sums) = self.0.entry(array.function_id).or_insert_with(|| (*array, vec![0; values.len()]));
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum = sum.wrapping_add(*value);
+        }
+    }
+
+    /// Reads the counters at places in a memory, and adds them.
+    ///
+    /// # Errors
+    /// If the memory is gone.
+    pub fn read(&mut self, memory: &Memory, arrays: &[Array]) -> io::Result<()> {
+        for array in arrays {
+            let mut values = vec![0_i64; array.count as usize];
+            memory.read(array.address, bytemuck::cast_slice_mut(&mut values))?;
+            if values.iter().any(|&value| value != 0) {
+                self.add(array, &values);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Sees the counters that differ: where they are, what they were and what they are.
@@ -102,7 +134,8 @@ impl Counting {
         }
         let largest = regions.iter().map(|region| region.warm.len()).max().unwrap_or(0);
         let workspace = || Workspace { now: vec![0; largest], ..Workspace::default() };
-        Ok(Self { map, counter_count, regions, workspaces: [workspace(), workspace()] })
+        let workspaces = [workspace(), workspace()];
+        Ok(Self { map, counter_count, regions, late: Vec::new(), workspaces })
     }
 
     /// Are there so many counters that it pays to have help?
@@ -120,6 +153,12 @@ impl Counting {
         size_of::<i64>() * (values + work) + size_of::<Array>() * (self.map.arrays.len() + changed)
     }
 
+    /// The functions that have counters, those of libraries that the last run loaded among them.
+    pub fn functions(&self) -> impl Iterator<Item = u32> {
+        let late = self.late.iter().map(|(array, _)| array);
+        self.map.arrays.iter().chain(late).map(|array| array.function_id)
+    }
+
     /// Calls a function with each array and its values at the warm point.
     pub fn for_each(&self, mut visit: impl FnMut(&Array, &[i64])) {
         for region in &self.regions {
@@ -129,25 +168,81 @@ impl Counting {
         }
     }
 
-    /// Reads what differs between a run and the last one (at first, the warm point), and calls `visit` with
-    /// each array that does.
+    /// Adds all counters of a process that a run made of itself.
+    ///
+    /// # Errors
+    /// If its memory is gone.
+    pub fn add_process(&self, memory: &Memory, additions: &mut Additions) -> io::Result<()> {
+        let mut now = Vec::new();
+        for region in &self.regions {
+            now.resize(region.warm.len(), 0_i64);
+            memory.read(region.first_page * PAGE_BYTES, bytemuck::cast_slice_mut(&mut now))?;
+            for array in &self.map.arrays[region.arrays.clone()] {
+                let values = &now[place(region.first_page, array)];
+                if values.iter().any(|&value| value != 0) {
+                    additions.add(array, values);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what differs between a run, with what is added to it, and the last one (at first, the warm point), and calls
+    /// `visit` with each array that does.
     ///
     /// # Errors
     /// If the run's memory is gone. What was visited until then counts as the last run's.
-    pub fn harvest(&mut self, memory: &Memory, how: How, visit: Visit<'_>) -> io::Result<Harvest> {
+    pub fn harvest(
+        &mut self,
+        memory: &Memory,
+        how: How,
+        additions: Additions,
+        visit: Visit<'_>,
+    ) -> io::Result<Harvest> {
+        for (array, values) in self.late.drain(..) {
+            visit(&array, &values, &vec![0; values.len()]);
+        }
+        let pages = self.harvest_own(memory, how, visit)?;
+        self.add(additions, visit);
+        Ok(Harvest { pages, values: how.keep.then(|| self.last_values()) })
+    }
+
+    /// Makes additions a part of the last run.
+    fn add(&mut self, additions: Additions, visit: Visit<'_>) {
+        if additions.0.is_empty() {
+            return;
+        }
+        let indices = self.map.arrays.iter().zip(0..).map(|(array, index)| (array.function_id, index));
+        let indices: BTreeMap<u32, usize> = indices.collect();
+        for (function, (array, values)) in additions.0 {
+            match indices.get(&function) {
+                Some(&index) => {
+                    let region = self.regions.partition_point(|region| region.arrays.end <= index);
+                    self.regions[region].add(&self.map.arrays[index], &values, visit);
+                }
+                None => {
+                    visit(&array, &vec![0; values.len()], &values);
+                    self.late.push((array, values));
+                }
+            }
+        }
+    }
+
+    /// Says how many pages the run has written.
+    fn harvest_own(&mut self, memory: &Memory, how: How, visit: Visit<'_>) -> io::Result<usize> {
         let Self { map, regions, workspaces: [own, others], .. } = self;
         let arrays = &map.arrays;
-        let pages = match how.helped {
-            true => harvest_helped(regions, arrays, memory, how, [own, others], visit)?,
+        match how.helped {
+            true => harvest_helped(regions, arrays, memory, how, [own, others], visit),
             false => regions.iter_mut().try_fold(0, |pages, region| {
                 Ok::<_, io::Error>(pages + region.harvest(memory, how, arrays, &mut own.now, visit)?)
-            })?,
-        };
-        Ok(Harvest { pages, values: how.keep.then(|| self.last_values()) })
+            }),
+        }
     }
 
     /// The next run will be compared with the warm point.
     pub fn forget_last_run(&mut self) {
+        self.late.clear();
         for region in &mut self.regions {
             region.last.copy_from_slice(&region.warm);
             region.was_written.fill(false);
@@ -162,6 +257,9 @@ impl Counting {
                 values[array.first as usize..][..array.count as usize]
                     .copy_from_slice(&region.last[place(region.first_page, array)]);
             }
+        }
+        for (array, late) in &self.late {
+            values[array.first as usize..][..array.count as usize].copy_from_slice(late);
         }
         values
     }
@@ -289,6 +387,20 @@ impl Region {
         Ok(own.iter().filter(|&&own| own).count())
     }
 
+    /// Adds to the counters of the last run. The next run's are compared with them, whatever it has written.
+    fn add(&mut self, array: &Array, values: &[i64], visit: Visit<'_>) {
+        let place = place(self.first_page, array);
+        let pages = place.start / VALUES_PER_PAGE..place.end.div_ceil(VALUES_PER_PAGE);
+        let last = &mut self.last[place];
+        let old = last.to_vec();
+        for (last, value) in last.iter_mut().zip(values) {
+            *last = last.wrapping_add(*value);
+        }
+        visit(array, &old, last);
+        self.was_written[pages.clone()].fill(true);
+        self.hashes[pages].fill(None);
+    }
+
     fn index_pages(&mut self, arrays: &[Array]) {
         self.was_written = vec![false; self.page_count];
         self.hashes = vec![None; self.page_count];
@@ -407,7 +519,8 @@ mod tests {
             let mut visited = Vec::new();
             let visit: Visit<'_> =
                 &mut |array, old, new| visited.push((array.function_id, old.to_vec(), new.to_vec()));
-            let harvest = counting.harvest(&memory(&values, &own), how, visit).expect("readable");
+            let harvest =
+                counting.harvest(&memory(&values, &own), how, Additions::default(), visit).expect("readable");
             let expected: Vec<(u32, Vec<i64>, Vec<i64>)> = (0..)
                 .zip(last.iter().cloned().zip(now.iter().cloned()))
                 .filter(|(_, (old, new))| old != new)
@@ -423,7 +536,9 @@ mod tests {
         let same = memory(&values, &[true; PAGES]);
         let count = |counting: &mut Counting| {
             let mut visited = 0;
-            counting.harvest(&same, How::default(), &mut |_, _, _| visited += 1).expect("readable");
+            counting
+                .harvest(&same, How::default(), Additions::default(), &mut |_, _, _| visited += 1)
+                .expect("readable");
             visited
         };
         count(&mut counting);
@@ -431,6 +546,49 @@ mod tests {
         counting.forget_last_run();
         assert_eq!(count(&mut counting), lengths.len());
     }
+
+    /// What is added is seen on top of the run's own, and gone in the next run, whether that writes the page or not.
+    #[test]
+    fn what_is_added_counts_for_one_run() {
+        let arrays = arrays(&[300, 700, 5, 900]);
+        let late = Array { address: 1 << 40, first: 1905, count: 2, function_id: 4 };
+        let total = PAGES * VALUES_PER_PAGE;
+        let zeros = vec![0; total];
+        let map = CounterMap { arrays: arrays.clone(), ..CounterMap::default() };
+        let mut counting = Counting::new(map, 1907, &memory(&zeros, &[false; PAGES])).expect("readable");
+        let mut seen: Vec<Vec<i64>> =
+            arrays.iter().chain([&late]).map(|array| vec![0; array.count as usize]).collect();
+        for round in 0..64_usize {
+            let own: Vec<bool> = (0..PAGES).map(|page| round >> page & 1 == 1).collect();
+            let values: Vec<i64> = (0..total).map(|index| i64::from(own[index / VALUES_PER_PAGE])).collect();
+            let mut expected = vec![Vec::new(); arrays.len()];
+            for (array, expected) in arrays.iter().zip(&mut expected) {
+                expected.extend_from_slice(&values[place(FIRST_PAGE, array)]);
+            }
+            expected.push(vec![0; 2]);
+            let mut additions = Additions::default();
+            for array in
+                arrays.iter().chain([&late]).filter(|array| (round + array.function_id as usize) % 3 == 0)
+            {
+                // Twice, as of two processes.
+                for _ in 0..2 {
+                    additions.add(array, &vec![round as i64; array.count as usize]);
+                }
+                let sum = &mut expected[array.function_id as usize];
+                sum.iter_mut().for_each(|value| *value += 2 * round as i64);
+            }
+            let visit: Visit<'_> = &mut |array, old, new| {
+                let seen = &mut seen[array.function_id as usize];
+                assert_eq!(seen, old, "round {round}");
+                seen.copy_from_slice(new);
+            };
+            let how = How { keep: true, all_pages: round % 2 == 0, helped: round % 5 == 0 };
+            let harvest = counting.harvest(&memory(&values, &own), how, additions, visit).expect("readable");
+            assert_eq!(seen, expected, "round {round}");
+            assert_eq!(harvest.values, Some(expected.concat()), "round {round}");
+        }
+    }
+
     #[test]
     fn two_threads_see_what_one_sees_also_after_one_that_could_not_go_on() {
         const ARRAYS: usize = 200;
@@ -464,7 +622,8 @@ mod tests {
                 assert_eq!(last, old, "round {round}, array {}", array.function_id);
                 *last = new.to_vec();
             };
-            let harvest = counting.harvest(if is_gone { &gone } else { &now }, how, visit);
+            let harvest =
+                counting.harvest(if is_gone { &gone } else { &now }, how, Additions::default(), visit);
             assert_eq!(harvest.is_err(), is_gone, "round {round}");
             failures += usize::from(is_gone);
             if !is_gone {

@@ -1,12 +1,14 @@
 //! Starting a subject: the daemon's side. A launcher is started, which makes the sandbox and the subject in it.
 
 use crate::error::{During, Error, Result};
+use crate::limits::{EARLY_OUTPUT_BYTES, START_OUTPUT_BYTES};
+use crate::stage::contents;
 use crate::zygote::ZygoteKey;
 use crate::{packet, sandbox, shim};
 use command_fds::{CommandFdExt, FdMapping};
 use hearth_client::address::Place;
 use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, INACTIVE, SHIM_FD};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
@@ -90,8 +92,8 @@ pub(crate) struct Launched {
     alive: UnixStream,
     /// The socket to the shim.
     pub control: OwnedFd,
-    /// What the subject writes before its warm point.
-    output: File,
+    /// What the subject writes to standard output and standard error before its warm point.
+    output: [File; 2],
     /// The subject's process.
     pub process: Option<i32>,
     /// What the sandbox lacks.
@@ -145,7 +147,10 @@ impl Launched {
         let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
         let (control, shim_end) = packet::pair().during("make a socket")?;
         let (alive, launcher_end) = UnixStream::pair().during("make a socket")?;
-        let output = memory_file()?;
+        let output = [memory_file()?, memory_file()?];
+        for file in &output {
+            fcntl_setfl(file, OFlags::APPEND).during("make a file in memory")?;
+        }
         let text = serde_json::to_vec(order).map_err(|error| failed(error.to_string()))?;
         let mut order_file = memory_file()?;
         order_file.write_all(&text).and_then(|()| order_file.rewind()).during("write to memory")?;
@@ -155,8 +160,8 @@ impl Launched {
         command
             .arg(LAUNCH_ARGUMENT)
             .stdin(Stdio::null())
-            .stdout(output.try_clone().during("copy a descriptor")?)
-            .stderr(output.try_clone().during("copy a descriptor")?)
+            .stdout(output[0].try_clone().during("copy a descriptor")?)
+            .stderr(output[1].try_clone().during("copy a descriptor")?)
             .fd_mappings(vec![
                 mapping(shim_end, CONTROL_FD),
                 mapping(shim.into(), SHIM_FD),
@@ -164,7 +169,8 @@ impl Launched {
                 mapping(order_file.into(), ORDER_FD),
             ])
             .map_err(|error| failed(error.to_string()))?;
-        let child = command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.program.display())))?;
+        let child =
+            command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.program.display())))?;
         drop(command);
         alive.set_read_timeout(Some(LAUNCH_DEADLINE)).during("set a timeout")?;
         let mut launched = Self {
@@ -197,16 +203,24 @@ impl Launched {
     }
 
     /// What the subject has written, cut to a limit.
-    pub fn output(&mut self) -> String {
-        let mut bytes = Vec::new();
-        let read = self.output.rewind().and_then(|()| {
-            let mut limited = (&self.output).take(crate::limits::START_OUTPUT_BYTES as u64);
-            limited.read_to_end(&mut bytes)
-        });
-        match read {
-            Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+    pub fn output(&self) -> String {
+        let read = |file: &File| contents(file, START_OUTPUT_BYTES as u64);
+        let [stdout, stderr] = &self.output;
+        match read(stdout).and_then(|stdout| Ok([stdout, read(stderr)?].concat())) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => format!("(its output cannot be read: {error})"),
         }
+    }
+
+    /// What the subject has written to standard output and standard error, for its runs to begin with. What is too much is
+    /// added to `missing`.
+    pub fn early_output(&self, missing: &mut Vec<String>) -> Result<[Vec<u8>; 2]> {
+        let [stdout, stderr] = &self.output;
+        let is_more = |file: &File| file.metadata().is_ok_and(|data| data.len() > EARLY_OUTPUT_BYTES);
+        if is_more(stdout) || is_more(stderr) {
+            missing.push("a part of what the subject wrote before its warm point: it is too much".to_owned());
+        }
+        Ok([contents(stdout, EARLY_OUTPUT_BYTES)?, contents(stderr, EARLY_OUTPUT_BYTES)?])
     }
 
     /// Ends the subject and everything under it, and says how it had ended if it had.

@@ -10,8 +10,12 @@ pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// A look that takes long is followed by a pause of so many times that.
 pub const LOOK_PAUSE: u32 = 10;
-/// Processes besides a run's own that count for its user or group: the launcher, the zygote and the keeper.
-pub const OWN_PROCESSES: u64 = 3;
+/// Processes besides a run's own that count for its user or group: the launcher and the zygote.
+pub const OWN_PROCESSES: u64 = 2;
+/// Processes for each of a run's: itself and its keeper.
+pub const PROCESSES_EACH: u64 = 2;
+/// Processes that a run makes of itself and that are counted.
+pub const CHILDREN: usize = 4096;
 /// Files that a run may leave behind.
 pub const FILES: usize = 4096;
 /// Notes of a run that are read before its limits are looked at again.
@@ -20,6 +24,8 @@ pub const NOTES_AT_ONCE: usize = 1024;
 pub const RESERVED_BYTES: u64 = 1 << 30;
 /// What a zygote writes before its warm point and is shown if it fails, in bytes.
 pub const START_OUTPUT_BYTES: usize = 4096;
+/// What a zygote writes to a stream before its warm point and its runs begin with, in bytes.
+pub const EARLY_OUTPUT_BYTES: u64 = 1 << 20;
 /// Zygotes a pool keeps at the most: the four kinds of a localization for each of 32 cores. Each takes five descriptors, of
 /// which a process has 1024 by default.
 pub const ZYGOTES: usize = 128;
@@ -88,4 +94,10 @@ impl Default for RunLimits {
     fn default() -> Self {
         Self { wall_ms: 60_000, cpu_s: 60, memory_bytes: 2 << 30, output_bytes: 64 << 20, processes: 400 }
     }
+}
+
+/// All processes of a namespace in which a run may have so many.
+#[must_use]
+pub fn most_processes(of_run: u64) -> u64 {
+    of_run.saturating_mul(PROCESSES_EACH).saturating_add(OWN_PROCESSES)
 }

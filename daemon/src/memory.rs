@@ -19,7 +19,7 @@ const SWAPPED: u64 = 1 << 62;
 #[derive(Debug)]
 pub struct Memory {
     memory: File,
-    pages: File,
+    pages: Option<File>,
     /// A process that has the memory, if one is known: reading from it is faster than through the file.
     process: Option<Pid>,
 }
@@ -28,7 +28,13 @@ impl Memory {
     /// The memory behind the two files of `/proc`.
     #[must_use]
     pub fn new(memory: File, pages: File) -> Self {
-        Self { memory, pages, process: None }
+        Self { memory, pages: Some(pages), process: None }
+    }
+
+    /// Memory of which is not known which pages are the process's alone.
+    #[must_use]
+    pub fn without_pages(memory: File) -> Self {
+        Self { memory, pages: None, process: None }
     }
 
     /// Names a process that has the same memory.
@@ -103,7 +109,8 @@ impl Memory {
     /// If the process's memory is gone.
     pub fn own_pages(&self, first_page: u64, count: usize) -> io::Result<Vec<bool>> {
         let mut entries = vec![0_u8; count * 8];
-        self.pages.read_exact_at(&mut entries, first_page * 8)?;
+        let pages = self.pages.as_ref().ok_or_else(|| io::Error::other("the page map is not known"))?;
+        pages.read_exact_at(&mut entries, first_page * 8)?;
         let entries = entries.as_chunks::<8>().0.iter().map(|&entry| u64::from_le_bytes(entry));
         // A page swapped out may be anybody's, so it is taken for the run's.
         Ok(entries.map(|entry| entry & (EXCLUSIVE | SWAPPED) != 0).collect())

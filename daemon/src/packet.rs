@@ -106,8 +106,7 @@ pub fn receive<T: AnyBitPattern>(
 /// # Errors
 /// If they cannot be waited for.
 pub fn wait(fds: &[BorrowedFd<'_>], deadline: Instant) -> io::Result<bool> {
-    let mut polled: Vec<_> =
-        fds.iter().map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let mut polled: Vec<_> = fds.iter().map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = timespec(left);

@@ -74,8 +74,10 @@ pub struct Run {
     pub files: Vec<OutputFile>,
     /// Its counters, or why there are none.
     pub harvest: Result<Harvest, String>,
-    /// It made other processes of itself, whose counters are not among these.
+    /// It made other processes of itself, whose counters are among these.
     pub forked: bool,
+    /// What of it could not be counted.
+    pub missing: Vec<String>,
     /// Its page faults, most of them for pages it was the first to write.
     pub page_faults: u64,
     /// The most memory it had, in KiB.
@@ -94,6 +96,7 @@ impl Run {
             files: Vec::new(),
             harvest: Err(reason.to_owned()),
             forked: false,
+            missing: Vec::new(),
             page_faults: 0,
             peak_kib: 0,
             times: Times::default(),

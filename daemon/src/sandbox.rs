@@ -12,7 +12,7 @@ mod mounts;
 mod namespaces;
 
 use crate::launch::{DAEMON_FD, ORDER_FD, Order, Report, environment, fix_addresses};
-use crate::limits::{OWN_PROCESSES, RUN_NICENESS};
+use crate::limits::{RUN_NICENESS, most_processes};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
@@ -193,7 +193,7 @@ impl Sandbox {
     fn enter(order: &Order) -> Self {
         let mut missing = Vec::new();
         let is_root = rustix::process::getuid().is_root();
-        let most = order.processes.saturating_add(OWN_PROCESSES);
+        let most = most_processes(order.processes);
         if is_root && let Err(error) = group::join(most) {
             missing.push(format!("control groups, so that a run of root's has few processes ({error})"));
         }
@@ -212,7 +212,7 @@ impl Sandbox {
         let hidden = hidden::find(&order.hidden, &order.shown, &named, is_root);
         mounts::make_proc(&mut self.missing);
         // A second limit, for machines that have it (Linux 6.14): a bomb takes no numbers from the rest of the machine.
-        let most = order.processes.saturating_add(OWN_PROCESSES + RESERVED_PIDS);
+        let most = most_processes(order.processes).saturating_add(RESERVED_PIDS);
         let _ = fs::write("/proc/sys/kernel/pid_max", most.to_string());
         mounts::seal(&hidden, &mut self.missing);
     }

@@ -1,13 +1,13 @@
 //! What a run is given, and what it says and writes.
 
 use crate::error::{During, Error, Result};
-use crate::limits::{FILES, NOTES_AT_ONCE};
+use crate::limits::{CHILDREN, FILES, NOTES_AT_ONCE};
 use crate::memory::Memory;
 use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
 use hearth_shim_abi::{
-    ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_REMOVED, Note,
-    REQUEST_LIMIT, REQUEST_RUN, Request,
+    ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_CHILD, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT,
+    NOTE_REMOVED, NOTE_UNKEPT, Note, REQUEST_LIMIT, REQUEST_RUN, Request,
 };
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
 use std::collections::BTreeMap;
@@ -129,7 +129,8 @@ impl Stage {
             Ok::<_, Error>(contents)
         };
         let (stdout, stderr) = (read(&self.stdout)?, read(&self.stderr)?);
-        let file = |(path, file): (&PathBuf, &File)| Ok(OutputFile { path: path.clone(), bytes: read(file)? });
+        let file =
+            |(path, file): (&PathBuf, &File)| Ok(OutputFile { path: path.clone(), bytes: read(file)? });
         let files = self.notes.files.iter().map(file).collect::<Result<_>>()?;
         Ok(Output { stdout, stderr, files })
     }
@@ -147,17 +148,39 @@ pub struct Output {
 pub struct Notes {
     /// Its memory.
     pub memory: Option<Memory>,
-    /// Its keeper, as its namespace numbers it.
+    /// Its process and its keeper's, as its namespace numbers them.
+    pub process: Option<u32>,
     pub keeper: Option<u32>,
     files: BTreeMap<PathBuf, File>,
     has_too_many_files: bool,
+    /// It made other processes of itself.
     pub forked: bool,
+    /// Those of which the memory is kept.
+    pub children: Vec<Child>,
+    /// The memory of another one could not be kept, or there were too many.
+    pub has_lost_children: bool,
+    /// It had another program executed.
+    pub executed: bool,
     pub failed: Option<i32>,
     /// Processor time the kernel had spent on the run when it began.
     pub prepared_us: u64,
 }
 
+/// A process that a run made of itself.
+pub struct Child {
+    /// Its number in its namespace.
+    pub process: u32,
+    /// Its keeper's.
+    pub keeper: u32,
+}
+
 impl Notes {
+    /// Processes and their keepers.
+    pub fn kept(&self) -> Vec<(u32, u32)> {
+        let own = self.process.zip(self.keeper);
+        own.into_iter().chain(self.children.iter().map(|child| (child.process, child.keeper))).collect()
+    }
+
     fn take(&mut self, mut packet: Packet<Note>) {
         let path = PathBuf::from(OsStr::from_bytes(&packet.text));
         match packet.head.kind {
@@ -166,6 +189,7 @@ impl Notes {
                 let mut file = || File::from(packet.fds.remove(0));
                 self.memory = Some(Memory::new(file(), file()));
                 self.keeper = Some(packet.head.keeper);
+                self.process = Some(packet.head.process);
                 self.prepared_us = u64::from(packet.head.value);
             }
             NOTE_FILE if packet.fds.len() == 1 && self.files.len() < FILES => {
@@ -176,6 +200,12 @@ impl Notes {
                 self.files.remove(&path);
             }
             NOTE_FORKED => self.forked = true,
+            NOTE_CHILD if self.children.len() < CHILDREN => {
+                self.forked = true;
+                self.children.push(Child { process: packet.head.process, keeper: packet.head.keeper });
+            }
+            NOTE_CHILD | NOTE_UNKEPT => self.has_lost_children = true,
+            NOTE_EXECUTED => self.executed = true,
             NOTE_FAILED => self.failed = Some(packet.head.value.cast_signed()),
             _ => {}
         }
@@ -200,7 +230,7 @@ fn output_file() -> Result<File> {
 }
 
 /// What was written to a file, up to a limit. It is copied: a run may still change its size.
-fn contents(file: &File, limit: u64) -> Result<Vec<u8>> {
+pub fn contents(file: &File, limit: u64) -> Result<Vec<u8>> {
     let size = file.metadata().during("look at an output")?.len().min(limit);
     let mut bytes = vec![0; size as usize];
     let mut filled = 0;

@@ -4,7 +4,7 @@
 //! is above the limit.
 
 use crate::memory::PAGE_BYTES;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -16,19 +16,20 @@ const MEMORY_FILE: &str = "/memfd:";
 const SHARED: &[&str] = &["/dev/zero (deleted)", "/SYSV", "/dev/shm/"];
 
 /// The processes of a zygote's runs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Usage {
     /// The zygote, as the daemon numbers it.
     zygote: i32,
-    /// The keeper, as the namespace numbers it: it has the run's memory, which would count twice.
-    keeper: Option<u32>,
+    /// Processes and their keepers, as the namespace numbers them: a keeper has its process's memory, which would count
+    /// twice while that lives.
+    kept: Vec<(u32, u32)>,
 }
 
 impl Usage {
     /// Of the run under way of a zygote.
     #[must_use]
-    pub fn new(zygote: i32, keeper: Option<u32>) -> Self {
-        Self { zygote, keeper }
+    pub fn new(zygote: i32, kept: Vec<(u32, u32)>) -> Self {
+        Self { zygote, kept }
     }
 
     /// Is the run's memory, with what it has from its zygote, more than so many bytes?
@@ -41,16 +42,20 @@ impl Usage {
         resident + files > limit && self.careful_bytes(&processes) + files > limit
     }
 
-    /// The run's processes, without its keeper.
+    /// The run's processes, without the keepers of those that live.
     fn processes(&self) -> Vec<i32> {
         let mut found = Vec::new();
         let mut left = children(self.zygote);
-        left.retain(|&child| self.keeper.is_none() || number_inside(child) != self.keeper);
         while let Some(process) = left.pop() {
-            found.push(process);
+            found.push((process, number_inside(process)));
             left.extend(children(process));
         }
-        found
+        let alive: BTreeSet<u32> = found.iter().filter_map(|(_, inside)| *inside).collect();
+        let is_double = |inside: &Option<u32>| {
+            let of = self.kept.iter().find(|(_, keeper)| Some(*keeper) == *inside);
+            of.is_some_and(|(process, _)| alive.contains(process))
+        };
+        found.iter().filter(|(_, inside)| !is_double(inside)).map(|(process, _)| *process).collect()
     }
 
     /// Memory of which every page counts once. What is shared with the zygote is the run's, too.
@@ -70,6 +75,12 @@ fn children(process: i32) -> Vec<i32> {
     let list = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
     let parse = |list: String| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
     threads.flat_map(|thread| -> Vec<i32> { parse(list(thread)) }).collect()
+}
+
+/// The children of a zygote by their numbers in its namespace.
+#[must_use]
+pub fn children_inside(zygote: i32) -> BTreeMap<u32, i32> {
+    children(zygote).into_iter().filter_map(|child| Some((number_inside(child)?, child))).collect()
 }
 
 /// A process's number in its own namespace.
@@ -119,9 +130,8 @@ fn file_bytes(processes: &[i32]) -> u64 {
     for process in processes {
         let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().filter_map(Result::ok);
         for descriptor in open.map(|entry| entry.path()) {
-            let is_memory = fs::read_link(&descriptor).is_ok_and(|link| {
-                link.as_os_str().as_encoded_bytes().starts_with(MEMORY_FILE.as_bytes())
-            });
+            let is_memory = fs::read_link(&descriptor)
+                .is_ok_and(|link| link.as_os_str().as_encoded_bytes().starts_with(MEMORY_FILE.as_bytes()));
             if is_memory
                 && let Ok(data) = fs::metadata(&descriptor)
                 && seen.insert((data.dev(), data.ino()))

@@ -7,7 +7,7 @@ use crate::harvest::Counting;
 use crate::launch::Launcher;
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
-use crate::zygote::{Zygote, ZygoteKey};
+use crate::zygote::{Zygote, ZygoteKey, without_notes};
 use hearth_coverage::spectrum::{Adder, Spectrum};
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,10 +62,10 @@ impl Worker {
         let mut zygote = Zygote::start(launcher, key)?;
         let Some(map) = map else {
             zygote.ignore_counters()?;
-            let missing = zygote.missing().to_vec();
+            let missing = zygote.missing();
             return Ok(Self { zygote, coverage: None, missing });
         };
-        map.with_atlas(|atlas| zygote.count(atlas))?;
+        zygote.count(map.clone())?;
         let line_count = map.with_atlas(|atlas| atlas.lines().len());
         let adder = Adder::new(line_count, map.learned());
         let mut coverage = Coverage { map, baseline: Arc::default(), adder, problem: None };
@@ -73,11 +73,9 @@ impl Worker {
             coverage.add_all(counting)?;
         }
         coverage.baseline = Arc::new(coverage.spectrum());
-        let mut missing = zygote.missing().to_vec();
-        let without_notes = zygote.counting().map_or(&[][..], |counting| &counting.map.without_notes);
-        missing.extend(without_notes.iter().map(|data| {
-            format!("the notes of {data}: what it counts is left out; have them beside those of the subject")
-        }));
+        let mut missing = zygote.missing();
+        let objects = zygote.counting().map_or(&[][..], |counting| &counting.map.without_notes);
+        missing.extend(objects.iter().map(|data| without_notes(data)));
         Ok(Self { zygote, coverage: Some(coverage), missing })
     }
 
@@ -136,7 +134,8 @@ impl Worker {
         run.times.harvest += taking.elapsed();
         run.times.total = started.elapsed();
         let baseline = Some(coverage.baseline.clone());
-        Ok(Answer { run, spectrum, baseline, missing: self.missing.clone() })
+        let missing = [&self.missing[..], &run.missing].concat();
+        Ok(Answer { run, spectrum, baseline, missing })
     }
 }
 

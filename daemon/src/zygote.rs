@@ -1,25 +1,26 @@
 //! A subject's process at its warm point, and the runs forked from it.
 
 use crate::cores::{Binding, Idle, Place};
-use crate::counters::{CounterMap, DUMPED_OFFSET};
+use crate::counters::{CounterMap, DUMPED_OFFSET, object_of};
 use crate::error::{During, Error, Result};
-use crate::harvest::{Counting, How, Visit};
+use crate::harvest::{Additions, Counting, Harvest, How, Visit};
 use crate::launch::{Launched, Launcher, Order, SandboxPolicy};
 use crate::limits::{
-    ANSWER_DEADLINE, LOOK_INTERVAL, LOOK_PAUSE, OWN_PROCESSES, RESERVED_BYTES, WARM_DEADLINE,
+    ANSWER_DEADLINE, LOOK_INTERVAL, LOOK_PAUSE, RESERVED_BYTES, WARM_DEADLINE, most_processes,
 };
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES};
 use crate::packet::{self, Packet, Received};
 use crate::program;
-use crate::run::{Outcome, Run, RunRequest, Times};
-use crate::stage::Stage;
-use crate::usage::{Usage, resident_bytes};
-use hearth_coverage::atlas::Atlas;
+use crate::run::{Outcome, OutputFile, Run, RunRequest, Times};
+use crate::stage::{Notes, Stage};
+use crate::subject_map::SubjectMap;
+use crate::usage::{Usage, children_inside, resident_bytes};
 use hearth_shim_abi::{
-    Config, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED, EVENT_NO_HOOK, EVENT_NOT_FORKED,
-    EVENT_THREADS, EVENT_WARM, EXPECTED_LIMIT, Event, PATH_LIMIT, REQUEST_CLEAR, REQUEST_EXPECT,
-    REQUEST_KILL, REQUEST_MARK, Request, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
+    Config, EARLY_INPUT, EARLY_PID, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED,
+    EVENT_NO_HOOK, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, EXPECTED_LIMIT, Event, PATH_LIMIT,
+    REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_MARK, Request, VERSION, WARM_INPUT, WARM_MAIN,
+    WARM_SYMBOL,
 };
 use nix::unistd::Pid;
 use std::ffi::OsString;
@@ -30,9 +31,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// How the names of gcov's data files end.
+const DATA_EXTENSION: &str = ".gcda";
 /// A launcher whose subject has ended ends soon after.
 const END_DEADLINE: Duration = Duration::from_millis(500);
 
@@ -107,8 +111,13 @@ pub struct Zygote {
     /// Runs so far.
     runs: u64,
     warm: WarmPoint,
-    /// The counters, if the subject is instrumented and its atlas was given.
+    /// The counters, if the subject is instrumented and its map was given.
     counting: Option<Counting>,
+    map: Option<Arc<SubjectMap>>,
+    /// What it wrote to standard output and standard error before the warm point: every run begins with it.
+    early_output: [Vec<u8>; 2],
+    /// What all runs lack because of what it did before the warm point.
+    early_missing: Vec<String>,
     /// Something of the run before may be left.
     unclear: bool,
     /// The input that all runs have, if the subject opened it before the warm point.
@@ -149,6 +158,9 @@ impl Zygote {
         let early_input = key.input.as_ref().and_then(|input| fs::read(absolute(&key.directory, input)).ok());
         let warm = wait_until_warm(&mut launched, &key.warm)?;
         let memory_bytes = launched.process.map_or(0, resident_bytes);
+        let mut early_missing = warm.missing();
+        let is_input_open = warm.did(EARLY_INPUT);
+        let early_output = launched.early_output(&mut early_missing)?;
         Ok(Self {
             launched,
             binary: key.binary.clone(),
@@ -158,8 +170,11 @@ impl Zygote {
             runs: 0,
             warm: key.warm.clone(),
             counting: None,
+            map: None,
+            early_output,
+            early_missing,
             unclear: false,
-            frozen_input: warm.is_input_open.then(|| early_input.unwrap_or_default()),
+            frozen_input: is_input_open.then(|| early_input.unwrap_or_default()),
             memory_bytes,
             idle: Idle::default(),
             binding: Binding::default(),
@@ -167,10 +182,10 @@ impl Zygote {
         })
     }
 
-    /// What the sandbox lacks.
+    /// What the sandbox lacks, and what runs do.
     #[must_use]
-    pub fn missing(&self) -> &[String] {
-        &self.launched.missing
+    pub fn missing(&self) -> Vec<String> {
+        [&self.launched.missing[..], &self.early_missing].concat()
     }
 
     /// Its memory that no file is behind, at the warm point, in bytes.
@@ -216,16 +231,17 @@ impl Zygote {
     ///
     /// # Errors
     /// If there are none, or they are not those of the atlas.
-    pub fn count(&mut self, atlas: &Atlas<'_>) -> Result<()> {
+    pub fn count(&mut self, subject: Arc<SubjectMap>) -> Result<()> {
         let roots = self.mappings.gcov_roots(&self.binary)?;
-        let map = CounterMap::find(&self.memory, &roots, atlas)?;
+        let map = subject.with_atlas(|atlas| CounterMap::find(&self.memory, &roots, atlas))?;
         if map.arrays.is_empty() {
             let problem = "none of the program's objects is among them".to_owned();
             return Err(Error::NotesMismatch { problem });
         }
         self.write_no_data_files(&roots)?;
-        let count = atlas.counter_count() as usize;
+        let count = subject.with_atlas(|atlas| atlas.counter_count() as usize);
         self.counting = Some(Counting::new(map, count, &self.memory).during("read the zygote's counters")?);
+        self.map = Some(subject);
         Ok(())
     }
 
@@ -268,7 +284,7 @@ impl Zygote {
         let mut stage = Stage::new(request)?;
         let mut head = stage.head;
         head.processes = match self.launched.limits_processes_by_user {
-            true => request.limits.processes.saturating_add(OWN_PROCESSES),
+            true => most_processes(request.limits.processes),
             false => 0,
         };
         let mut fds =
@@ -288,24 +304,13 @@ impl Zygote {
         let harvest_started = Instant::now();
         stage.take_notes()?;
         let verdict = verdict.or(stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit));
-        let notes = &mut stage.notes;
-        let keeper = self.launched.process.and_then(only_child);
-        let mut memory = notes.memory.take();
-        if let (Some(memory), Some(keeper)) = (&mut memory, keeper) {
-            memory.set_process(keeper);
-        }
-        let harvest = match (&memory, request.skips_coverage) {
-            (Some(memory), false) => {
-                // Without an only child there are others that may have the run's memory.
-                let all_pages = notes.forked || keeper.is_none();
-                let how = How { keep: request.keep_counters, all_pages, helped: self.idle.is_there() };
-                self.harvest(memory, keeper, how, visit)
-            }
-            (None, false) => Err("the run did not hand over its memory".to_owned()),
-            (_, true) => Err("nobody asked for it".to_owned()),
+        let mut missing = Vec::new();
+        let harvest = match request.skips_coverage {
+            true => Err("nobody asked for it".to_owned()),
+            false => self.harvest(&mut stage.notes, request.keep_counters, &mut missing, visit),
         };
-        if let Some(memory) = memory.filter(|_| !notes.forked && keeper.is_some()) {
-            self.expect_alike(&memory);
+        if let Some(memory) = stage.notes.memory.as_ref().filter(|_| !stage.notes.forked) {
+            self.expect_alike(memory);
         }
         packet::send(&self.launched.control, &clear(), &[], &[]).map_err(lost("it takes no requests"))?;
         self.unclear = true;
@@ -323,13 +328,16 @@ impl Zygote {
             let error = std::io::Error::from_raw_os_error(error);
             return Err(Error::System { what: "prepare a run", error });
         }
-        let output = stage.output(request.limits.output_bytes)?;
+        let mut output = stage.output(request.limits.output_bytes)?;
+        self.take_data_files(&mut output.files, &mut missing);
+        let [early_stdout, early_stderr] = &self.early_output;
         Ok(Run {
             outcome: verdict.unwrap_or_else(|| outcome(&ended, request.limits.cpu_s)),
-            stdout: output.stdout,
-            stderr: output.stderr,
+            stdout: [early_stdout.clone(), output.stdout].concat(),
+            stderr: [early_stderr.clone(), output.stderr].concat(),
             forked: stage.notes.forked,
             files: output.files,
+            missing,
             harvest,
             page_faults: ended.faults,
             peak_kib: ended.peak_kib,
@@ -361,7 +369,8 @@ impl Zygote {
         let mut verdict = None;
         loop {
             let until = if verdict.is_some() { started.max(next_look) } else { deadline.min(next_look) };
-            packet::wait(&[self.launched.control.as_fd(), stage.channel()], until).during("wait for a run")?;
+            packet::wait(&[self.launched.control.as_fd(), stage.channel()], until)
+                .during("wait for a run")?;
             stage.take_notes()?;
             match receive_event(&self.launched.control, Instant::now())?.map(|packet| packet.head) {
                 Some(ended) if ended.kind == EVENT_ENDED => {
@@ -400,33 +409,119 @@ impl Zygote {
 
     /// The outcome of a run that has used more than it may.
     fn look_at_limits(&self, stage: &Stage, request: &RunRequest) -> Option<Outcome> {
-        let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.keeper));
+        let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.kept()));
         if usage.is_some_and(|usage| usage.is_above(request.limits.memory_bytes)) {
             return Some(Outcome::OutOfMemory);
         }
         stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit)
     }
 
+    /// Reads the counters of a run that has ended, and of the processes it made of itself. What could not be counted is added
+    /// to `missing`.
     fn harvest(
         &mut self,
-        memory: &Memory,
-        keeper: Option<Pid>,
-        how: How,
+        notes: &mut Notes,
+        keep: bool,
+        missing: &mut Vec<String>,
         visit: Visit<'_>,
-    ) -> std::result::Result<crate::harvest::Harvest, String> {
-        let Some(counting) = &mut self.counting else {
+    ) -> std::result::Result<Harvest, String> {
+        if self.counting.is_none() {
             return Err("the subject is not instrumented".to_owned());
+        }
+        // Without other processes its keeper is the zygote's only child.
+        let inside = self.launched.process.filter(|_| notes.forked).map(children_inside).unwrap_or_default();
+        let find = |keeper: u32| inside.get(&keeper).copied().map(Pid::from_raw);
+        let keeper = match notes.forked {
+            true => notes.keeper.and_then(find),
+            false => self.launched.process.and_then(only_child),
         };
+        let memory = notes.memory.as_mut().ok_or("the run did not hand over its memory")?;
+        if let Some(keeper) = keeper {
+            memory.set_process(keeper);
+        }
         let gone = |error: std::io::Error| {
             format!(
                 "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
             )
         };
-        if self.last_library != 0 && memory.read_word(self.last_library).map_err(gone)? != 0 {
-            check_libraries(keeper, &self.binary, &counting.map.roots)?;
+        let mut additions = Additions::default();
+        self.add_libraries(memory, keeper, &mut additions, missing).map_err(gone)?;
+        for keeper in notes.children.iter().map(|child| find(child.keeper)) {
+            let added = keeper.map(|keeper| self.add_process(keeper, &mut additions, missing));
+            notes.has_lost_children |= !matches!(added, Some(Ok(())));
         }
-        let helped = how.helped && counting.is_large();
-        counting.harvest(memory, How { helped, ..how }, visit).map_err(gone)
+        if notes.has_lost_children || notes.forked && notes.children.is_empty() {
+            missing
+                .push("what some processes of the run executed: their memory could not be kept".to_owned());
+        }
+        if notes.executed {
+            missing.push("what other programs executed that the run started".to_owned());
+        }
+        let Some(counting) = &mut self.counting else { return Err(String::new()) };
+        // Without an only child there are others that may have the run's memory.
+        let all_pages = notes.forked || keeper.is_none();
+        let helped = self.idle.is_there() && counting.is_large();
+        counting.harvest(memory, How { keep, all_pages, helped }, additions, visit).map_err(gone)
+    }
+
+    /// Takes out the data files that gcov has written: for processes that the run made, and for libraries that it loaded. What
+    /// they say has been read from memory, but for libraries that were unloaded.
+    fn take_data_files(&self, files: &mut Vec<OutputFile>, missing: &mut Vec<String>) {
+        let (Some(counting), Some(map)) = (&self.counting, &self.map) else { return };
+        files.retain(|file| {
+            let name = file.path.to_string_lossy();
+            if !name.ends_with(DATA_EXTENSION) {
+                return true;
+            }
+            let Some(object) = map.with_atlas(|atlas| object_of(atlas, &name)) else { return true };
+            if !counting.functions().any(|function| map.function(function).0 == object as u32) {
+                missing.push(format!("what {name} counts: its library was unloaded before the run ended"));
+            }
+            false
+        });
+    }
+
+    /// Adds what a process counted that the run made of itself.
+    fn add_process(
+        &self,
+        keeper: Pid,
+        additions: &mut Additions,
+        missing: &mut Vec<String>,
+    ) -> std::io::Result<()> {
+        let memory = Memory::without_pages(File::open(format!("/proc/{keeper}/mem"))?);
+        self.add_libraries(&memory, Some(keeper), additions, missing)?;
+        self.counting.iter().try_for_each(|counting| counting.add_process(&memory, additions))
+    }
+
+    /// Adds what a process has in instrumented libraries that it loaded after the warm point.
+    fn add_libraries(
+        &self,
+        memory: &Memory,
+        keeper: Option<Pid>,
+        additions: &mut Additions,
+        missing: &mut Vec<String>,
+    ) -> std::io::Result<()> {
+        let (Some(counting), Some(map)) = (&self.counting, &self.map) else { return Ok(()) };
+        if self.last_library == 0 || memory.read_word(self.last_library)? == 0 {
+            return Ok(());
+        }
+        let late = || -> Result<CounterMap> {
+            let maps = keeper.and_then(|keeper| fs::read_to_string(format!("/proc/{keeper}/maps")).ok());
+            let maps = maps.ok_or_else(|| Error::Counters("what it has mapped is not known".to_owned()))?;
+            let mut roots = Mappings::parse(&maps).gcov_roots(&self.binary).unwrap_or_default();
+            roots.retain(|root| !counting.map.roots.contains(root));
+            map.with_atlas(|atlas| CounterMap::find(memory, &roots, atlas))
+        };
+        match late() {
+            Ok(late) => {
+                missing.extend(late.without_notes.iter().map(|data| without_notes(data)));
+                additions.read(memory, &late.arrays)
+            }
+            Err(error) => {
+                missing.push(format!("what libraries executed that the run loaded: {error}"));
+                Ok(())
+            }
+        }
     }
 
     /// Tells the zygote what a run has written, because the next ones will. What most runs write shows in the first few;
@@ -513,7 +608,29 @@ struct Warm {
     memory: Memory,
     mappings: Mappings,
     last_library: u64,
-    is_input_open: bool,
+    /// What was done before: a bit for each.
+    early: i32,
+}
+
+impl Warm {
+    fn did(&self, bit: i32) -> bool {
+        self.early & bit != 0
+    }
+
+    /// What runs lack because of it.
+    fn missing(&self) -> Vec<String> {
+        let told = [
+            (
+                EARLY_STDIN,
+                "the runs' standard input: the subject has read it before its warm point; choose an earlier one",
+            ),
+            (
+                EARLY_PID,
+                "the runs' process numbers: the subject has asked for its own before its warm point, so all have one",
+            ),
+        ];
+        told.iter().filter(|(bit, _)| self.did(*bit)).map(|(_, text)| (*text).to_owned()).collect()
+    }
 }
 
 fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<Warm> {
@@ -530,7 +647,7 @@ fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<Warm> {
                     memory: Memory::new(memory, pages),
                     mappings: Mappings::parse(&maps),
                     last_library: packet.head.address,
-                    is_input_open: packet.head.value != 0,
+                    early: packet.head.value,
                 });
             }
             EVENT_THREADS => {
@@ -548,15 +665,9 @@ fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<Warm> {
     Err(Error::NotWarm { warm: warm.to_string(), problem, output: launched.output() })
 }
 
-/// Sees whether libraries that a run has loaded are instrumented: their counters are not in the map.
-fn check_libraries(keeper: Option<Pid>, binary: &Path, known: &[u64]) -> std::result::Result<(), String> {
-    let maps = keeper.and_then(|keeper| fs::read_to_string(format!("/proc/{keeper}/maps")).ok());
-    let maps = maps.ok_or("the run loaded libraries after the warm point, and which is not known")?;
-    let roots = Mappings::parse(&maps).gcov_roots(binary).unwrap_or_default();
-    match roots.iter().all(|root| known.contains(root)) {
-        true => Ok(()),
-        false => Err("the run loaded instrumented libraries after the warm point; choose a later one".into()),
-    }
+/// What is said of an object whose notes are not among the subject's.
+pub(crate) fn without_notes(data: &str) -> String {
+    format!("the notes of {data}: what it counts is left out; have them beside those of the subject")
 }
 
 /// The pages that a run has written of what its zygote has, as [`REQUEST_EXPECT`] wants them.

@@ -8,9 +8,10 @@
 
 use crate::path::{Path, descriptor_path};
 use crate::sys::{self, Result};
-use crate::{message, server, start};
+use crate::{keeper, message, server, start};
 use hearth_shim_abi::{
-    CRASH_PATH, FILE_LIMIT, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, Note, PROGRAM_PATH, WARM_INPUT,
+    CRASH_PATH, FILE_LIMIT, NOTE_CHILD, NOTE_EXECUTED, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, NOTE_UNKEPT,
+    Note, PROGRAM_PATH, WARM_INPUT,
 };
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -60,6 +61,8 @@ static INPUT: AtomicI32 = AtomicI32::new(-1);
 static INPUT_OPENED: AtomicBool = AtomicBool::new(false);
 /// Has a fork been told?
 static FORKED: AtomicBool = AtomicBool::new(false);
+/// Has it been told that another program is executed?
+static EXECUTED: AtomicBool = AtomicBool::new(false);
 /// For names of temporary files.
 static TEMPORARY: AtomicI32 = AtomicI32::new(0);
 
@@ -144,12 +147,32 @@ fn is_input(path: &Path) -> bool {
     })
 }
 
-/// Tells the daemon, once, that the run has made another process of itself.
+/// Tells the daemon, once, that the run is about to make another process of itself.
 pub fn note_fork() {
     if !FORKED.swap(true, Ordering::Relaxed) {
         // A run that closed the channel goes without.
         let _ = note(NOTE_FORKED, &[], &[]);
     }
+}
+
+/// Tells the daemon, once, that the run executes another program.
+pub fn note_execution() {
+    if !EXECUTED.swap(true, Ordering::Relaxed) {
+        let _ = note(NOTE_EXECUTED, &[], &[]);
+    }
+}
+
+/// In a process that a run has just made of itself: has its memory kept, and tells the daemon by whom.
+pub fn note_child() {
+    let mask = sys::set_signal_mask(u64::MAX);
+    let kept = keeper::keep_child().and_then(|keeper| {
+        let note = Note { kind: NOTE_CHILD, value: 0, process: sys::pid().cast_unsigned(), keeper };
+        message::send(CHANNEL.load(Ordering::Relaxed), &note, &[], &[])
+    });
+    if kept.is_err() {
+        let _ = note(NOTE_UNKEPT, &[], &[]);
+    }
+    sys::set_signal_mask(mask);
 }
 
 fn note(kind: u32, text: &[u8], fds: &[c_int]) -> Result<()> {

@@ -1,60 +1,26 @@
-//! The C library's functions that take a path, and `fork`.
+//! The C library's functions that take a path.
 //!
 //! Each asks `files` first, in a run, and else does what the C library's own does. All are the subject's to
 //! call at any time, from any thread and from constructors before the shim has started.
 
 use crate::files::{self, Target};
 use crate::path::Path;
+use crate::real::{Real, real};
 use crate::sys::{self, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// A function of the C library that one of these stands in for.
-struct Real {
-    name: &'static CStr,
-    address: AtomicUsize,
-}
-
-impl Real {
-    const fn new(name: &'static CStr) -> Self {
-        Self { name, address: AtomicUsize::new(0) }
-    }
-
-    fn address(&self) -> usize {
-        if self.address.load(Ordering::Relaxed) == 0 {
-            // SAFETY: the name is terminated.
-            let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-            self.address.store(found as usize, Ordering::Relaxed);
-        }
-        self.address.load(Ordering::Relaxed)
-    }
-}
 
 static FOPEN: Real = Real::new(c"fopen");
 static FREOPEN: Real = Real::new(c"freopen");
 static TMPFILE: Real = Real::new(c"tmpfile");
-static FORK: Real = Real::new(c"fork");
 static MKOSTEMPS: Real = Real::new(c"mkostemps");
 static REALPATH: Real = Real::new(c"realpath");
 
 /// Finds the functions before the warm point: looking them up may allocate.
 pub fn resolve() {
-    for real in [&FOPEN, &FREOPEN, &TMPFILE, &FORK, &MKOSTEMPS, &REALPATH] {
+    for real in [&FOPEN, &FREOPEN, &TMPFILE, &MKOSTEMPS, &REALPATH] {
         real.address();
     }
-}
-
-/// Calls a function of the C library.
-macro_rules! real {
-    ($real:expr, fn($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
-        // SAFETY: the C library's function of this name has this type.
-        let function = unsafe {
-            std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>($real.address())
-        };
-        // SAFETY: the arguments are the caller's own.
-        unsafe { function($($argument),*) }
-    }};
 }
 
 /// Returns as the C library does: -1 and `errno` for an error.
@@ -622,16 +588,4 @@ unsafe fn real_path_in_memory(path: &Path, result: *mut c_char) -> *mut c_char {
         unsafe { ptr::copy_nonoverlapping(buffer.as_ptr().cast(), result, length + 1) };
     }
     result
-}
-
-/// Forks, and says so: the counters of the new process are not the run's.
-///
-/// # Safety
-/// As the C library's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn fork() -> c_int {
-    if files::is_active() {
-        files::note_fork();
-    }
-    real!(FORK, fn() -> c_int,)
 }

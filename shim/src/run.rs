@@ -1,11 +1,7 @@
 //! The beginning of a run: its keeper, descriptors, limits, directory and environment.
-//!
-//! The keeper is a process that shares the run's memory and does nothing: it sleeps in the kernel and never
-//! returns. However the run ends, its memory stays until the keeper is killed, and the daemon reads it.
 
-use crate::{cores, files, message, start, sys};
+use crate::{cores, files, keeper, message, start, sys};
 use hearth_shim_abi::{ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, Note, Request};
-use std::arch::asm;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -52,7 +48,7 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 1);
     cores::restore();
     let Ok(channel) = sys::move_up(channel) else { sys::exit(libc::EXIT_FAILURE) };
-    let prepared = keep()
+    let prepared = keeper::keep_run()
         .and_then(|keeper| announce(channel, keeper))
         .and_then(|()| standard_streams([stdin, stdout, stderr]))
         .and_then(|()| if input >= 0 { sys::move_up(input) } else { Ok(-1) })
@@ -66,31 +62,6 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     }
 }
 
-/// Starts the keeper, and returns its process. It has the zygote as parent and shares nothing with the run but its memory.
-fn keep() -> sys::Result<u32> {
-    let result: isize;
-    let flags = libc::CLONE_VM | libc::CLONE_PARENT | libc::SIGCHLD;
-    // SAFETY: the new process uses no memory at all, not even the stack: with all signals blocked it stays in
-    // this loop of two instructions, in which the kernel lets it sleep.
-    unsafe {
-        asm!(
-            "syscall",
-            "test rax, rax",
-            "jnz 3f",
-            "2:",
-            "mov eax, {pause}",
-            "syscall",
-            "jmp 2b",
-            "3:",
-            pause = const libc::SYS_pause,
-            inlateout("rax") libc::SYS_clone as isize => result,
-            in("rdi") flags as usize, in("rsi") 0, in("rdx") 0, in("r10") 0, in("r8") 0,
-            lateout("rcx") _, lateout("r11") _,
-        );
-    }
-    if result < 0 { Err(-result as c_int) } else { Ok(result as u32) }
-}
-
 /// Hands the run's memory to the daemon, in a group of processes of its own.
 fn announce(channel: c_int, keeper: u32) -> sys::Result<()> {
     sys::new_group();
@@ -99,7 +70,9 @@ fn announce(channel: c_int, keeper: u32) -> sys::Result<()> {
     for (fd, path) in fds.iter_mut().zip(paths) {
         *fd = sys::open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0)?;
     }
-    let sent = message::send(channel, &Note { kind: NOTE_BEGIN, value: sys::kernel_time_us(), keeper, reserved: 0 }, &[], &fds);
+    let process = sys::pid().cast_unsigned();
+    let note = Note { kind: NOTE_BEGIN, value: sys::kernel_time_us(), process, keeper };
+    let sent = message::send(channel, &note, &[], &fds);
     fds.into_iter().for_each(sys::close);
     sent
 }

@@ -2,10 +2,11 @@
 
 use crate::run::{self, Descriptors};
 use crate::standby::Standby;
-use crate::{allocator, cores, files, large_pages, message, standby, sys};
+use crate::{allocator, cores, files, large_pages, message, processes, standby, sys};
 use hearth_shim_abi::{
-    CONTROL_FD, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event,
-    REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
+    CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED,
+    EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL,
+    REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
 };
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -13,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The process that serves is the first one of its process namespace, if the sandbox has one.
 const FIRST_PROCESS: c_int = 1;
-/// Rounds of killing what is left of a run, where there is no process namespace.
-const CLEAR_ROUNDS: usize = 1000;
+/// Rounds of killing what is left of a run: one for each process, where there is a process namespace.
+const CLEAR_ROUNDS: usize = 1 << 20;
 
 /// Has the warm point been reached?
 static SERVED: AtomicBool = AtomicBool::new(false);
@@ -94,7 +95,10 @@ fn announce() {
             Err(_) => sys::die("hearth: the files of /proc/self cannot be opened\n"),
         }
     }
-    let value = c_int::from(files::was_input_opened());
+    let did = |done: bool, bit: c_int| if done { bit } else { 0 };
+    let value = did(files::was_input_opened(), EARLY_INPUT)
+        | did(processes::was_stdin_read(), EARLY_STDIN)
+        | did(processes::was_pid_asked(), EARLY_PID);
     let address = end_of_libraries();
     send(&Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), address, ..Event::default() }, &fds);
     fds.into_iter().for_each(sys::close);
@@ -176,6 +180,10 @@ impl Server {
             return;
         }
         self.run = 0;
+        if sys::pid() == FIRST_PROCESS {
+            // Nothing goes on while the counters are read.
+            sys::kill(-1, libc::SIGSTOP);
+        }
         let microseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
         let event = Event {
             kind: EVENT_ENDED,

@@ -142,6 +142,7 @@ fn receive_config() {
 
 fn prepare() {
     crate::interpose::resolve();
+    crate::processes::resolve();
     let Some(config) = config() else { return };
     if config.warm == WARM_SYMBOL
         && let Err(error) = hook::install(config.symbol)

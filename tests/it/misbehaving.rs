@@ -285,9 +285,9 @@ fn counters_are_what_a_debugger_reads() {
     }
 }
 
-/// The time of a run does not count what is left to do of the run before.
+/// The time of a run does not count what is left to do of the run before: here its zygote is stopped meanwhile.
 #[test]
-fn a_short_run_after_a_large_one_has_its_time() {
+fn a_run_has_its_time_however_long_the_one_before_takes_to_go() {
     let subject = SmallSubject::new(&project().join("tests/programs/misbehaving/misbehave.c"));
     let directory = tempfile::tempdir().expect("a temporary directory");
     let key = key(&subject, directory.path());
@@ -298,9 +298,18 @@ fn a_short_run_after_a_large_one_has_its_time() {
         let request = RunRequest { environment, limits, ..RunRequest::default() };
         pool.run(&key, Some(&subject.map), &request).expect("a run").run.outcome
     };
-    for round in 0..ROUNDS {
+    let limit = Duration::from_secs(1);
+    for round in 0..4 {
         assert_eq!(run("large", 60_000), Outcome::Exited(37), "round {round}");
-        assert_eq!(run("return_normally", 30), Outcome::Exited(27), "round {round}");
+        signal_all(&subject.subject.binary(), libc::SIGSTOP);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(limit * 3 / 2);
+                signal_all(&subject.subject.binary(), libc::SIGCONT);
+            });
+            let outcome = run("return_normally", limit.as_millis() as u64);
+            assert_eq!(outcome, Outcome::Exited(27), "round {round}");
+        });
     }
 }
 
@@ -398,11 +407,16 @@ fn lost_zygotes_are_replaced_and_then_left_alone() {
 
 /// Kills all processes that run a program.
 fn kill_all(binary: &Path) {
+    signal_all(binary, libc::SIGKILL);
+}
+
+/// Sends a signal to all processes that run a program.
+fn signal_all(binary: &Path, signal: i32) {
     for process in processes(binary) {
         let pid = process.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
         let Some(pid) = pid else { continue };
         // SAFETY: the call takes numbers; the process runs a program that this test has compiled for itself.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
+        unsafe { libc::kill(pid, signal) };
     }
 }
 

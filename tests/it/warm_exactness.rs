@@ -54,6 +54,12 @@ fn streams_on_files_in_memory() {
     check_small("streams.c");
 }
 
+/// Processes that a run makes of itself are counted as gcov counts them.
+#[test]
+fn processes_that_a_run_makes() {
+    check_small("children.c");
+}
+
 /// Checks a program of `tests/programs/warm`.
 fn check_small(name: &str) {
     let small = SmallSubject::new(&project().join("tests/programs/warm").join(name));

@@ -153,10 +153,10 @@ fn instrumented_libraries_are_counted() {
     assert_eq!(data.filter(|entry| entry.path().extension().is_some_and(|e| e == "gcda")).count(), 0);
 }
 
-/// A library that comes after the warm point has counters that nobody knows: then there is no spectrum, with the
-/// reason. One without counters does no harm.
+/// A library that comes after the warm point is counted, too; one that goes again before the end is said to be missing. One
+/// without counters does no harm.
 #[test]
-fn libraries_loaded_by_a_run_are_noticed() {
+fn libraries_loaded_by_a_run_are_counted() {
     let scratch = tempfile::tempdir().expect("a temporary directory");
     let build = scratch.path().join("build");
     fs::create_dir(&build).expect("a directory");
@@ -164,7 +164,8 @@ fn libraries_loaded_by_a_run_are_noticed() {
     fs::write(
         build.join("small.c"),
         "#include <dlfcn.h>\nint main(int c, char **v) {\n  void *library = dlopen(v[1], RTLD_NOW);\n  \
-         return library ? ((int (*)(int))dlsym(library, \"work\"))(6) : 1;\n}\n",
+         int code = library ? ((int (*)(int))dlsym(library, \"work\"))(6) : 1;\n  \
+         return c > 2 ? dlclose(library) + code : code;\n}\n",
     )
     .expect("written");
     gcc(&build, &["--coverage", "-shared", "-fPIC", "-o", "counted.so", "work.c"]);
@@ -182,9 +183,13 @@ fn libraries_loaded_by_a_run_are_noticed() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let text = told("./counted.so");
-    assert!(text.contains("loaded instrumented libraries after the warm point"), "{text}");
+    assert!(text.contains("executed 5 of 5 lines") && !text.contains("missing"), "{text}");
+    assert!(!text.contains("gcda"), "no data file is among what it made: {text}");
     let text = told("./plain.so");
     assert!(text.contains("executed"), "{text}");
+    let output = run(&mut command(&["run", "small", "--", "./counted.so", "unload"]));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("missing") && text.contains("unloaded before the run ended"), "{text}");
     // The notes of what is linked in are asked for.
     fs::write(build.join("other.c"), "int other;\nint work(int n) { return n + 1; }\n").expect("written");
     fs::write(build.join("both.c"), "int work(int);\nint main(void) { return work(6); }\n").expect("written");

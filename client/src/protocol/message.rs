@@ -513,7 +513,7 @@ pub struct RunDone {
     pub functions_executed: u64,
     /// Why there is no coverage.
     pub no_coverage: Option<String>,
-    /// It made other processes of itself, whose counts are not among these.
+    /// It made other processes of itself, whose counts are among these.
     pub forked: bool,
     /// What is lacking: of the sandbox, and of the notes.
     pub missing: Vec<String>,

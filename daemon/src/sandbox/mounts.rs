@@ -4,7 +4,8 @@ use super::hidden::Hidden;
 use rustix::fs::{AtFlags, CWD, Mode, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
+    open_tree,
 };
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};

@@ -141,9 +141,15 @@ pub struct Event {
     pub address: u64,
 }
 
-/// At the warm point; `value` is 1 if the input was opened before it. Comes with the zygote's memory, its page
-/// map and the list of what is mapped.
+/// At the warm point; `value` has a bit for each thing that was done before it, `EARLY_*`. Comes with the zygote's memory,
+/// its page map and the list of what is mapped.
 pub const EVENT_WARM: u32 = 1;
+/// The input was opened.
+pub const EARLY_INPUT: i32 = 1;
+/// Standard input was read to its end, with the C library's streams.
+pub const EARLY_STDIN: i32 = 2;
+/// The program asked for the number of its process.
+pub const EARLY_PID: i32 = 4;
 /// `value` threads are running at the warm point, and a fork would leave out all but one.
 pub const EVENT_THREADS: u32 = 2;
 /// The run was forked.
@@ -167,10 +173,10 @@ pub struct Note {
     pub kind: u32,
     /// What a kind says.
     pub value: u32,
-    /// For [`NOTE_BEGIN`], the keeper's process.
+    /// For [`NOTE_BEGIN`] and [`NOTE_CHILD`], the process.
+    pub process: u32,
+    /// For these, its keeper's process.
     pub keeper: u32,
-    /// Nothing.
-    pub reserved: u32,
 }
 
 /// The run is about to begin; `value` is the processor time the kernel has spent on it, in microseconds. Comes with
@@ -180,10 +186,17 @@ pub const NOTE_BEGIN: u32 = 1;
 pub const NOTE_FILE: u32 = 2;
 /// A file was removed. Its path follows.
 pub const NOTE_REMOVED: u32 = 3;
-/// The run made another process of itself, whose counters are its own. Told once.
+/// The run is about to make another process of itself. Told once.
 pub const NOTE_FORKED: u32 = 4;
 /// A step before the run failed: error number `value`.
 pub const NOTE_FAILED: u32 = 5;
+
+/// A process that a run has made of itself begins, with a keeper.
+pub const NOTE_CHILD: u32 = 6;
+/// A process that a run has made of itself could not be kept: what it counts is lost.
+pub const NOTE_UNKEPT: u32 = 7;
+/// The run executes another program, or has one executed. Told once.
+pub const NOTE_EXECUTED: u32 = 8;
 
 const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
 const _: () = assert!(size_of::<Request>() == 56);

@@ -200,7 +200,7 @@ impl<'a> Setting<'a> {
             warm,
             sandbox: SandboxPolicy::Required,
             processes: RunLimits::default().processes,
-        shown: Vec::new(),
+            shown: Vec::new(),
         }
     }
 

@@ -58,7 +58,7 @@ pub fn summary(runs: &Runs, map: Option<&SubjectMap>, written: bool) -> String {
         Err(_) => {}
     }
     if first.run.forked {
-        let _ = writeln!(text, "hearth: the run forked; what its other processes executed is not counted");
+        let _ = writeln!(text, "hearth: the run forked; its other processes are counted, too");
     }
     if !first.missing.is_empty() {
         let _ = writeln!(text, "hearth: missing: {}", first.missing.join("; "));
