@@ -23,6 +23,7 @@ mod small_subject;
 mod warm_exact;
 
 mod atlas;
+mod command_line;
 mod damaged_files;
 mod handmade_notes;
 mod html_report;

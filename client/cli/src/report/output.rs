@@ -22,14 +22,22 @@ impl Output {
         // Devices and pipes cannot be renamed onto.
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path);
-            let file = file.with_context(|| format!("cannot write to {}", path.display()))?;
+            let file = file.with_context(|| cannot_write(path))?;
             return Ok(Self { sink: Sink::File { file, partial: path.to_owned(), path: path.to_owned() } });
         }
         let mut partial = path.as_os_str().to_owned();
         partial.push(format!(".partial-{}", std::process::id()));
         let partial = PathBuf::from(partial);
-        let file = File::create(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
+        let file = File::create(&partial).with_context(|| cannot_write(path))?;
         Ok(Self { sink: Sink::File { file, partial, path: path.to_owned() } })
+    }
+
+    /// What it is, in words.
+    pub fn place(&self) -> String {
+        match &self.sink {
+            Sink::Stdout(_) => "standard output".to_owned(),
+            Sink::File { path, .. } => path.display().to_string(),
+        }
     }
 
     /// Appends bytes.
@@ -48,6 +56,13 @@ impl Output {
             Sink::File { partial, path, .. } => fs::rename(&*partial, &*path),
         }
     }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!(
+        "cannot write {}; give --output a file in a directory that exists and may be written to",
+        path.display()
+    )
 }
 
 impl Drop for Output {
