@@ -22,12 +22,12 @@ const MINE: &str = "#include <stdio.h>\nint main(int c, char **v) {\n  FILE *f =
     if (f && getc(f) == 'a')\n    return 1;\n  puts(\"read\");\n  return 0;\n}\n";
 
 /// A cache, a place for a daemon and an instrumented program `mine`, whose daemon ends when this is dropped.
-struct World {
+pub struct World {
     directory: TempDir,
 }
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let world = Self { directory };
         fs::create_dir(world.path().join("build")).expect("made");
@@ -37,11 +37,11 @@ impl World {
         world
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    fn hearth(&self, arguments: &[&str]) -> Command {
+    pub fn hearth(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(hearth());
         command
             .current_dir(self.path())
