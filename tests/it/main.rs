@@ -29,6 +29,7 @@ mod handmade_notes;
 mod html_report;
 mod localize;
 mod misbehaving;
+mod python_client;
 mod real_notes;
 mod report_formats;
 mod report_names;
