@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hearth_client::address::Place;
 use hearth_client::protocol::{Aggregation, Formula, Suspect};
+use hearth_coverage::name_text;
 use hearth_localize::bugs;
 use hearth_localize::html::{self, About};
 use hearth_localize::localize::{Localization, Progress, Request, localize as find};
@@ -22,6 +23,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -264,7 +266,8 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         ),
     };
     html::page(&about, found, |source| {
-        fs::read(source).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        let path = PathBuf::from(OsString::from_vec(name_text::to_bytes(source).into_owned()));
+        fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     })
 }
 
