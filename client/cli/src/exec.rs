@@ -90,7 +90,12 @@ pub fn run(args: &ExecArgs) -> anyhow::Result<ExitCode> {
     std::thread::spawn(move || read_orders(input, &sender));
     for _ in 0..jobs {
         let (office, ended) = (office.clone(), ended.clone());
-        std::thread::spawn(move || ended.send(office.work()));
+        std::thread::spawn(move || {
+            let end = office.work();
+            // Whoever hears of the end may end all that is warm.
+            drop(office);
+            ended.send(end)
+        });
     }
     drop(ended);
     let mut failed = false;

@@ -1,6 +1,6 @@
 //! `hearth localize`: the guilty file and function of a compiler, from a program that fails.
 
-use crate::output::{self, check_writable, tell};
+use crate::output::{self, cannot_write, check_writable, tell};
 use crate::terminal;
 use anyhow::Context;
 use clap::Args;
@@ -165,7 +165,7 @@ fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
 pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     let text = fs::read(&args.program).with_context(|| format!("cannot read {}", args.program.display()))?;
     if let Some(path) = &args.html {
-        check_writable(path).with_context(|| cannot_write(path))?;
+        check_writable(path).map_err(|error| cannot_write(path, "--html", &error))?;
     }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launcher = std::env::current_exe()?;
@@ -225,15 +225,8 @@ pub fn line_of(progress: &Progress) -> String {
     )
 }
 
-fn cannot_write(path: &Path) -> String {
-    format!(
-        "cannot write {}; give --html a file in a directory that exists and may be written to",
-        path.display()
-    )
-}
-
 fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
-    fs::write(path, page).with_context(|| cannot_write(path))?;
+    fs::write(path, page).map_err(|error| cannot_write(path, "--html", &error))?;
     // Standard output may be JSON.
     tell(format_args!("the report is {}", path.display()));
     Ok(())

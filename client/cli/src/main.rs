@@ -17,7 +17,6 @@ mod terminal;
 mod view;
 mod working_directory;
 
-use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use hearth_localize::toolchain::EXECUTE_ARGUMENT;
@@ -107,9 +106,9 @@ fn main() -> ExitCode {
 }
 
 fn write_manual(directory: &Path) -> anyhow::Result<()> {
-    clap_mangen::generate_to(Cli::command(), directory).with_context(|| {
-        format!(
-            "cannot write the manual pages into {}; name a directory that exists and may be written to",
+    clap_mangen::generate_to(Cli::command(), directory).map_err(|error| {
+        anyhow::anyhow!(
+            "cannot write the manual pages into {}: {error}; name a directory that exists and may be written to",
             directory.display()
         )
     })

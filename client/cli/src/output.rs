@@ -58,6 +58,14 @@ pub fn tell(text: impl Display) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
+/// A file that cannot be written, and the option that names it.
+pub fn cannot_write(path: &Path, option: &str, error: &io::Error) -> anyhow::Error {
+    anyhow::anyhow!(
+        "cannot write {}: {error}; give {option} a file in a directory that exists and may be written to",
+        path.display()
+    )
+}
+
 /// Sees that a file can be written, and leaves all as it was: the time is spent only then.
 pub fn check_writable(path: &Path) -> io::Result<()> {
     let is_new = !path.exists();

@@ -1,6 +1,6 @@
 //! `hearth run`: a program on one input, from a warm process, with its coverage.
 
-use crate::output::{self, check_writable};
+use crate::output::{self, cannot_write, check_writable};
 use crate::run::report::ReportFormat;
 use crate::run::show::Runs;
 use crate::working_directory;
@@ -12,7 +12,7 @@ use hearth_daemon::order::{Order, Resolver};
 use hearth_daemon::{Outcome, Pool, RunRequest, WarmPoint};
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod report;
@@ -140,7 +140,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         ..RunRequest::default()
     };
     if let Some(path) = &args.report {
-        check_writable(path).with_context(|| cannot_write_report(path))?;
+        check_writable(path).map_err(|error| cannot_write(path, "--report", &error))?;
     }
     if args.repeat == 0 {
         bail!("--repeat 0 would run nothing");
@@ -157,7 +157,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         let text = pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
             report::text(args.report_format, worker, &runs.first)
         })?;
-        fs::write(path, text).with_context(|| cannot_write_report(path))?;
+        fs::write(path, text).map_err(|error| cannot_write(path, "--report", &error))?;
     }
     let first = &runs.first;
     if args.write {
@@ -179,13 +179,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(exit_code(first.run.outcome)))
-}
-
-fn cannot_write_report(path: &Path) -> String {
-    format!(
-        "cannot write {}; give --report a file in a directory that exists and may be written to",
-        path.display()
-    )
 }
 
 /// A run's outcome as shells see it.

@@ -1,6 +1,6 @@
 //! Where a report goes: standard output, or a file that appears only when it is complete.
 
-use anyhow::Context;
+use crate::output::cannot_write;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ impl Output {
         // Devices and pipes cannot be renamed onto.
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path);
-            let file = file.with_context(|| cannot_write(path))?;
+            let file = file.map_err(|error| cannot_write(path, "--output", &error))?;
             return Ok(Self { sink: Sink::File { file, partial: path.to_owned(), path: path.to_owned() } });
         }
         let mut partial = path.as_os_str().to_owned();
         partial.push(format!(".partial-{}", std::process::id()));
         let partial = PathBuf::from(partial);
-        let file = File::create(&partial).with_context(|| cannot_write(path))?;
+        let file = File::create(&partial).map_err(|error| cannot_write(path, "--output", &error))?;
         Ok(Self { sink: Sink::File { file, partial, path: path.to_owned() } })
     }
 
@@ -56,13 +56,6 @@ impl Output {
             Sink::File { partial, path, .. } => fs::rename(&*partial, &*path),
         }
     }
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!(
-        "cannot write {}; give --output a file in a directory that exists and may be written to",
-        path.display()
-    )
 }
 
 impl Drop for Output {
