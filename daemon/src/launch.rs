@@ -2,18 +2,20 @@
 
 use crate::error::{During, Error, Result};
 use crate::zygote::ZygoteKey;
-use crate::{packet, shim};
+use crate::{packet, sandbox, shim};
 use command_fds::{CommandFdExt, FdMapping};
+use hearth_client::address::Place;
 use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, INACTIVE, SHIM_FD};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -23,6 +25,8 @@ pub(crate) const DAEMON_FD: i32 = 202;
 pub(crate) const ORDER_FD: i32 = 203;
 /// The argument that makes a program a launcher.
 pub const LAUNCH_ARGUMENT: &str = "__launch";
+/// How long a launcher may take to end its subject.
+const ENDING_DEADLINE: Duration = Duration::from_secs(1);
 /// How long a launcher may take to say what it has done.
 const LAUNCH_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -35,6 +39,26 @@ pub(crate) struct Order {
     pub directory: PathBuf,
     /// Processes that runs may have at a time.
     pub processes: u64,
+    /// Paths that runs do not see, besides those that are always hidden.
+    pub hidden: Vec<PathBuf>,
+    /// Paths that runs see although they would be hidden.
+    pub shown: Vec<PathBuf>,
+}
+
+/// What starts subjects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// A program that becomes a launcher when started with [`LAUNCH_ARGUMENT`].
+    pub program: PathBuf,
+    /// Paths that no subject sees.
+    pub hidden: Vec<PathBuf>,
+}
+
+impl From<PathBuf> for Launcher {
+    /// A launcher that hides the directory of the user's daemon.
+    fn from(program: PathBuf) -> Self {
+        Self { program, hidden: vec![Place::of_user().directory().to_owned()] }
+    }
 }
 
 /// What the launcher says.
@@ -117,7 +141,7 @@ pub(crate) fn fix_addresses() -> io::Result<()> {
 
 impl Launched {
     /// Starts a subject in a sandbox.
-    pub fn start(launcher: &Path, order: &Order, policy: SandboxPolicy) -> Result<Self> {
+    pub fn start(launcher: &Launcher, order: &Order, policy: SandboxPolicy) -> Result<Self> {
         let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
         let (control, shim_end) = packet::pair().during("make a socket")?;
         let (alive, launcher_end) = UnixStream::pair().during("make a socket")?;
@@ -127,7 +151,7 @@ impl Launched {
         order_file.write_all(&text).and_then(|()| order_file.rewind()).during("write to memory")?;
         let shim = shim::file().during("load the shim")?;
         let mapping = |parent_fd: OwnedFd, child_fd| FdMapping { parent_fd, child_fd };
-        let mut command = Command::new(launcher);
+        let mut command = Command::new(&launcher.program);
         command
             .arg(LAUNCH_ARGUMENT)
             .stdin(Stdio::null())
@@ -140,7 +164,8 @@ impl Launched {
                 mapping(order_file.into(), ORDER_FD),
             ])
             .map_err(|error| failed(error.to_string()))?;
-        let child = command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.display())))?;
+        let child =
+            command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.program.display())))?;
         drop(command);
         alive.set_read_timeout(Some(LAUNCH_DEADLINE)).during("set a timeout")?;
         let mut launched = Self {
@@ -190,10 +215,15 @@ impl Launched {
         // Given a moment, a launcher whose subject has ended says how.
         let ended = self.launcher.try_wait().ok().flatten();
         if ended.is_none() {
-            // The subject dies with its launcher, and its process namespace with it.
-            let _ = self.launcher.kill();
-            let _ = self.launcher.wait();
+            // A launcher whose daemon is gone kills its subject, waits for it, and ends.
+            let _ = self.alive.shutdown(Shutdown::Both);
+            if self.wait_for_end(ENDING_DEADLINE).is_none() {
+                // The subject dies with its launcher, and its process namespace with it.
+                let _ = self.launcher.kill();
+                let _ = self.launcher.wait();
+            }
         }
+        sandbox::remove_group(self.launcher.id());
         ended
     }
 

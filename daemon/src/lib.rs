@@ -23,6 +23,7 @@ pub mod service;
 pub mod shim;
 mod stage;
 pub mod subject_map;
+pub mod usage;
 pub mod worker;
 pub mod zygote;
 

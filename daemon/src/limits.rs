@@ -6,8 +6,18 @@ use std::time::Duration;
 pub const WARM_DEADLINE: Duration = Duration::from_secs(30);
 /// A zygote answers at once; one that does not is lost.
 pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
-/// How often the memory of a run is looked at.
-pub const MEMORY_INTERVAL: Duration = Duration::from_millis(10);
+/// How often the memory and the output of a run are looked at.
+pub const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// A look that takes long is followed by a pause of so many times that.
+pub const LOOK_PAUSE: u32 = 10;
+/// Processes besides a run's own that count for its user or group: the launcher, the zygote and the keeper.
+pub const OWN_PROCESSES: u64 = 3;
+/// Files that a run may leave behind.
+pub const FILES: usize = 4096;
+/// Notes of a run that are read before its limits are looked at again.
+pub const NOTES_AT_ONCE: usize = 1024;
+/// Private mappings larger than this, in bytes, are mostly reserved, not used; nothing is done ahead for them.
+pub const RESERVED_BYTES: u64 = 1 << 30;
 /// What a zygote writes before its warm point and is shown if it fails, in bytes.
 pub const START_OUTPUT_BYTES: usize = 4096;
 /// Zygotes a pool keeps at the most: the four kinds of a localization for each of 32 cores. Each takes five descriptors, of
@@ -68,7 +78,7 @@ pub struct RunLimits {
     pub cpu_s: u64,
     /// Memory, with what it has from its zygote, in bytes.
     pub memory_bytes: u64,
-    /// Standard output, standard error and each file, in bytes.
+    /// Standard output, standard error and all files together, in bytes.
     pub output_bytes: u64,
     /// Processes at a time.
     pub processes: u64,

@@ -33,17 +33,6 @@ impl Mappings {
         own.map(|mapping| mapping.addresses.clone())
     }
 
-    /// The size of all private memory that can be written or has no file behind it, in bytes: the most that
-    /// a process has for itself.
-    #[must_use]
-    pub fn private_bytes(&self) -> u64 {
-        let own = self
-            .0
-            .iter()
-            .filter(|mapping| mapping.is_private && (mapping.is_writable || mapping.path.is_empty()));
-        own.map(|mapping| mapping.addresses.end - mapping.addresses.start).sum()
-    }
-
     /// Where gcov's lists of objects are: one in the program, and one in each instrumented library.
     ///
     /// # Errors
@@ -112,7 +101,6 @@ mod tests {
         let mappings = Mappings::parse(text);
         assert_eq!(mappings.writable().next(), Some(0x40_1000..0x40_3000));
         assert_eq!(mappings.writable().count(), 1);
-        assert_eq!(mappings.private_bytes(), 0x2000 + 0x20_0000);
         assert_eq!(mappings.0[0].path, "/bin/a b");
     }
 }

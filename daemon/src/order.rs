@@ -36,6 +36,8 @@ pub struct Order {
     pub sandbox: SandboxPolicy,
     /// Processes a run may have at a time.
     pub processes: u64,
+    /// Paths that runs see although they would be hidden.
+    pub shown: Vec<PathBuf>,
 }
 
 impl Order {
@@ -55,6 +57,7 @@ impl Order {
             environment: std::env::vars_os().collect(),
             sandbox,
             processes,
+            shown: Vec::new(),
         })
     }
 }
@@ -119,6 +122,7 @@ impl Resolver {
             warm,
             sandbox: order.sandbox,
             processes: order.processes,
+            shown: order.shown.iter().map(|path| order.directory.join(path)).collect(),
         };
         Ok(Resolved { key, map })
     }

@@ -71,7 +71,7 @@ pub fn receive<T: AnyBitPattern>(
     limit: usize,
     deadline: Instant,
 ) -> io::Result<Received<T>> {
-    if !wait(socket.as_fd(), deadline)? {
+    if !wait(&[socket.as_fd()], deadline)? {
         return Ok(Received::Nothing);
     }
     let mut bytes = vec![0_u8; limit];
@@ -101,15 +101,16 @@ pub fn receive<T: AnyBitPattern>(
     Ok(Received::Packet(Packet { head, text: text.to_vec(), fds }))
 }
 
-/// Waits until a descriptor can be read; false if the deadline passed first.
+/// Waits until one of some descriptors can be read; false if the deadline passed first.
 ///
 /// # Errors
-/// If the descriptor cannot be waited for.
-pub fn wait(fd: BorrowedFd<'_>, deadline: Instant) -> io::Result<bool> {
+/// If they cannot be waited for.
+pub fn wait(fds: &[BorrowedFd<'_>], deadline: Instant) -> io::Result<bool> {
+    let mut polled: Vec<_> = fds.iter().map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = timespec(left);
-        match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&timeout)) {
+        match poll(&mut polled, Some(&timeout)) {
             Ok(0) => return Ok(false),
             Ok(_) => return Ok(true),
             Err(Errno::INTR) => {}

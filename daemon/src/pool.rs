@@ -4,20 +4,20 @@
 
 use crate::cores::Cores;
 use crate::error::{Error, Result};
+use crate::launch::Launcher;
 use crate::limits::{LOSSES, QUARANTINE, ZYGOTE_AGE, ZYGOTE_BYTES, ZYGOTES};
 use crate::run::RunRequest;
 use crate::subject_map::SubjectMap;
 use crate::worker::{Answer, Worker};
 use crate::zygote::ZygoteKey;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Keeps zygotes. Any number of threads may run on it at a time.
 #[derive(Debug)]
 pub struct Pool {
-    launcher: PathBuf,
+    launcher: Launcher,
     cores: Cores,
     state: Mutex<State>,
 }
@@ -45,11 +45,11 @@ struct Losses {
 }
 
 impl Pool {
-    /// An empty pool. `launcher` is a program that calls [`sandbox::main`](crate::sandbox::main) when started
+    /// An empty pool. The launcher is a program that calls [`sandbox::main`](crate::sandbox::main) when started
     /// with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
     #[must_use]
-    pub fn new(launcher: PathBuf) -> Self {
-        Self { launcher, cores: Cores::default(), state: Mutex::default() }
+    pub fn new(launcher: impl Into<Launcher>) -> Self {
+        Self { launcher: launcher.into(), cores: Cores::default(), state: Mutex::default() }
     }
 
     /// How many zygotes were started so far.

@@ -1,16 +1,21 @@
 //! The launcher: makes the sandbox, and the subject in it. It runs in a process of its own, with one thread.
 //!
 //! The subject becomes the first process of a process namespace: whatever a run leaves behind is in it, the
-//! subject can kill it all at once, and no run can kill the subject. There is no network, and everything
-//! mounted is read-only. The launcher stays above it, ends it when the daemon is gone, and ends as it does.
+//! subject can kill it all at once, and no run can kill the subject. There is no network, everything mounted is
+//! read-only, and secrets are hidden. The launcher stays above it, ends it when the daemon is gone, and ends as it does.
+
+mod filter;
+mod group;
+mod guard;
+mod hidden;
+mod mounts;
+mod namespaces;
 
 use crate::launch::{DAEMON_FD, ORDER_FD, Order, Report, environment, fix_addresses};
-use crate::limits::RUN_NICENESS;
+use crate::limits::{OWN_PROCESSES, RUN_NICENESS};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -19,12 +24,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-/// The smallest limit on process numbers that the kernel takes in a namespace.
-const SMALLEST_PID_LIMIT: u64 = 301;
+/// Numbers of processes that the kernel gives once only; all later ones are above them.
+const RESERVED_PIDS: u64 = 300;
 /// What a subject may write before its warm point.
 const START_FILE_BYTES: u64 = 16 << 20;
 /// The highest number a capability can have.
 const LAST_CAPABILITY: i32 = 63;
+
+pub(crate) use group::remove as remove_group;
 
 /// Runs as the launcher, in a program that was started with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
 #[must_use]
@@ -47,6 +54,7 @@ fn take_order() -> Option<(UnixStream, Order)> {
     for fd in [DAEMON_FD, ORDER_FD] {
         fs::symlink_metadata(format!("/proc/self/fd/{fd}")).ok()?;
     }
+    close_others();
     // SAFETY: the daemon has opened it for this process, and nothing else in it knows of it.
     let daemon = UnixStream::from(unsafe { OwnedFd::from_raw_fd(DAEMON_FD) });
     // SAFETY: as above.
@@ -67,12 +75,11 @@ fn launch(daemon: &mut UnixStream, order: &Order) -> Result<ExitCode, String> {
     for fd in [DAEMON_FD, ORDER_FD] {
         set_close_on_exec(fd);
     }
-    let mut missing = Vec::new();
-    enter_namespaces(&mut missing);
+    let sandbox = Sandbox::enter(order);
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
         -1 => Err(format!("cannot fork: {}", std::io::Error::last_os_error())),
-        0 => match start(daemon, order, missing) {
+        0 => match start(daemon, order, sandbox) {
             Ok(never) => match never {},
             Err(problem) => {
                 // Once the sandbox stands, the daemon listens to the subject's output only.
@@ -120,37 +127,6 @@ fn watch(daemon: &UnixStream, pid: i32) -> Result<ExitCode, String> {
     }
 }
 
-/// Enters the namespaces that its children will be in.
-fn enter_namespaces(missing: &mut Vec<String>) {
-    let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
-    if !uid.is_root() {
-        // SAFETY: this process has one thread, and no descriptors or memory that the change would affect.
-        match unsafe { unshare_unsafe(UnshareFlags::NEWUSER) } {
-            Ok(()) => {
-                let map = |path: &str, text: String| fs::write(path, text);
-                let mapped = map("/proc/self/setgroups", "deny".to_owned())
-                    .and_then(|()| map("/proc/self/uid_map", format!("{0} {0} 1", uid.as_raw())))
-                    .and_then(|()| map("/proc/self/gid_map", format!("{0} {0} 1", gid.as_raw())));
-                if let Err(error) = mapped {
-                    missing.push(format!("a user namespace ({error})"));
-                }
-            }
-            Err(error) => missing.push(format!("user namespaces for ordinary users ({error})")),
-        }
-    }
-    for (flag, what) in [
-        (UnshareFlags::NEWPID, "process namespaces, so that nothing of a run stays behind"),
-        (UnshareFlags::NEWNET, "network namespaces, so that a run reaches no network"),
-        (UnshareFlags::NEWIPC, "IPC namespaces, so that a run leaves no shared memory"),
-        (UnshareFlags::NEWNS, "mount namespaces, so that a run writes no file"),
-    ] {
-        // SAFETY: as above.
-        if let Err(error) = unsafe { unshare_unsafe(flag) } {
-            missing.push(format!("{what} ({error})"));
-        }
-    }
-}
-
 /// Where cores are scarce, answers to other clients come before runs; it costs a run nothing where they are not. Nothing
 /// depends on it.
 fn stand_back() {
@@ -160,35 +136,34 @@ fn stand_back() {
 }
 
 /// Becomes the subject.
-fn start(daemon: &mut UnixStream, order: &Order, mut missing: Vec<String>) -> Result<Infallible, String> {
+fn start(daemon: &mut UnixStream, order: &Order, mut sandbox: Sandbox) -> Result<Infallible, String> {
     let at = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
     // The subject ends with its launcher.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("set a death signal"))?;
     let _ = rustix::process::setsid();
     stand_back();
-    let limited = seal_mounts(order.processes, &mut missing);
-    let is_root = rustix::process::getuid().is_root();
-    if !limited && is_root {
-        missing.push(
-            "a limit on process numbers in a namespace (Linux 6.14), so that a run's processes are few"
-                .into(),
-        );
-    }
+    sandbox.seal(order);
     rustix::thread::set_no_new_privs(true).map_err(at("forbid new privileges"))?;
     for capability in 0..=LAST_CAPABILITY {
         // SAFETY: the call takes numbers. One that does not exist cannot be had either.
         let _ = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
     }
+    let missing = &mut sandbox.missing;
     if fix_addresses().is_err() {
         missing.push("fixed addresses, so that equal runs have equal counts".into());
+    }
+    if let Err(error) = guard::apply() {
+        missing.push(format!("Landlock (Linux 5.13), so that a run writes to no FIFO ({error})"));
+    }
+    if let Err(error) = filter::apply() {
+        missing.push(format!("system-call filters, so that a run connects to nothing ({error})"));
     }
     // What it writes before its warm point is kept in memory; a run has a limit of its own.
     let start_output = libc::rlimit { rlim_cur: START_FILE_BYTES, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the kernel reads one record.
     unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const start_output) };
-    // SAFETY: the call takes numbers; what is closed is nobody's but this process's.
-    unsafe { libc::syscall(libc::SYS_close_range, 3, CONTROL_FD - 1, 0) };
-    report(daemon, &Report::Ready { missing, limits_processes_by_user: !limited && !is_root });
+    let limits_processes_by_user = sandbox.limits_processes_by_user;
+    report(daemon, &Report::Ready { missing: sandbox.missing, limits_processes_by_user });
     let mut command = Command::new(&order.binary);
     command
         .arg0(order.arguments.first().map_or(order.binary.as_os_str(), |argument| argument))
@@ -203,49 +178,55 @@ fn start(daemon: &mut UnixStream, order: &Order, mut missing: Vec<String>) -> Re
     Err(format!("{}: {}", order.binary.display(), command.exec()))
 }
 
-/// Makes everything read-only, and limits process numbers on the way. Returns whether that worked.
-fn seal_mounts(processes: u64, missing: &mut Vec<String>) -> bool {
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    if let Err(error) = mount_change("/", private) {
-        missing.push(format!("mounts of its own ({error})"));
-        return false;
-    }
-    // Where it cannot be mounted anew, the old one does: it knows the processes by other numbers.
-    let proc_flags = rustix::mount::MountFlags::NOSUID
-        | rustix::mount::MountFlags::NODEV
-        | rustix::mount::MountFlags::NOEXEC;
-    let limited = rustix::mount::mount("proc", "/proc", "proc", proc_flags, None).is_ok()
-        && fs::write("/proc/sys/kernel/pid_max", processes.max(SMALLEST_PID_LIMIT).to_string()).is_ok();
-    if let Err(error) = make_read_only() {
-        missing.push(format!("read-only mounts (Linux 5.12), so that a run writes no file ({error})"));
-    }
-    limited
+/// What keeps a subject apart.
+struct Sandbox {
+    /// What the machine lacks.
+    missing: Vec<String>,
+    /// Mounts can be changed without anybody's noticing.
+    has_mounts: bool,
+    /// Each run limits its processes by the number that its user has in the namespace.
+    limits_processes_by_user: bool,
 }
 
-/// `struct mount_attr` of the kernel.
-#[repr(C)]
-struct MountAttributes {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    user_namespace_fd: u64,
+impl Sandbox {
+    /// Enters groups and namespaces, for its children.
+    fn enter(order: &Order) -> Self {
+        let mut missing = Vec::new();
+        let is_root = rustix::process::getuid().is_root();
+        let most = order.processes.saturating_add(OWN_PROCESSES);
+        if is_root && let Err(error) = group::join(most) {
+            missing.push(format!("control groups, so that a run of root's has few processes ({error})"));
+        }
+        let has_mounts = namespaces::enter(&mut missing);
+        Self { missing, has_mounts, limits_processes_by_user: !is_root }
+    }
+
+    /// Changes the mounts, and limits process numbers on the way.
+    fn seal(&mut self, order: &Order) {
+        if !self.has_mounts {
+            return;
+        }
+        let mut named = hidden::named(&order.directory, &order.arguments);
+        named.extend([order.directory.clone(), order.binary.clone()]);
+        let is_root = rustix::process::getuid().is_root();
+        let hidden = hidden::find(&order.hidden, &order.shown, &named, is_root);
+        mounts::make_proc(&mut self.missing);
+        // A second limit, for machines that have it (Linux 6.14): a bomb takes no numbers from the rest of the machine.
+        let most = order.processes.saturating_add(OWN_PROCESSES + RESERVED_PIDS);
+        let _ = fs::write("/proc/sys/kernel/pid_max", most.to_string());
+        mounts::seal(&hidden, &mut self.missing);
+    }
 }
 
-fn make_read_only() -> std::io::Result<()> {
-    let attributes =
-        MountAttributes { set: libc::MOUNT_ATTR_RDONLY, clear: 0, propagation: 0, user_namespace_fd: 0 };
-    // SAFETY: the path is terminated, and the kernel reads the attributes, whose size is given.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            c"/".as_ptr(),
-            libc::AT_RECURSIVE,
-            &raw const attributes,
-            size_of::<MountAttributes>(),
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+/// Closes what the starting process had open and forgot to keep to itself.
+fn close_others() {
+    let own = [CONTROL_FD, SHIM_FD, DAEMON_FD, ORDER_FD];
+    let (first, last) = (own.into_iter().min(), own.into_iter().max());
+    for (from, to) in [(Some(3), first.map(|fd| fd - 1)), (last.map(|fd| fd + 1), Some(i32::MAX))] {
+        let (Some(from), Some(to)) = (from, to) else { continue };
+        // SAFETY: the call takes numbers; nothing in this process has opened anything yet.
+        unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+    }
 }
 
 fn set_close_on_exec(fd: i32) {

@@ -11,6 +11,7 @@ mod session;
 mod store;
 
 use crate::error::Error;
+use crate::launch::Launcher;
 use crate::order::Resolver;
 use crate::pool::Pool;
 use hearth_client::protocol::{
@@ -19,7 +20,6 @@ use hearth_client::protocol::{
 use hearth_subject::{Entry, Store as SubjectStore};
 pub use listen::{Ended, Options, holder, serve};
 use metrics::Metrics;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -55,7 +55,7 @@ impl Service {
     /// A service that starts zygotes with `launcher`, keeps at most `kept_bytes` of spectra and works on runs on the
     /// blocking threads of `run_threads`.
     #[must_use]
-    pub fn new(launcher: PathBuf, kept_bytes: u64, demangle: Demangle, run_threads: Handle) -> Self {
+    pub fn new(launcher: Launcher, kept_bytes: u64, demangle: Demangle, run_threads: Handle) -> Self {
         let core_count = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         Self {
             pool: Pool::new(launcher),

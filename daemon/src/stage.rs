@@ -1,19 +1,20 @@
 //! What a run is given, and what it says and writes.
 
 use crate::error::{During, Error, Result};
-use crate::memory::{Memory, PAGE_BYTES};
+use crate::limits::{FILES, NOTES_AT_ONCE};
+use crate::memory::Memory;
 use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
 use hearth_shim_abi::{
-    ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_REMOVED, NOTES_LIMIT,
-    Note, REQUEST_LIMIT, REQUEST_RUN, Request,
+    ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_REMOVED, Note,
+    REQUEST_LIMIT, REQUEST_RUN, Request,
 };
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Seek, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -29,14 +30,8 @@ pub struct Stage {
     pub stdout: File,
     pub stderr: File,
     pub input: Option<File>,
-    begun: Option<Begun>,
-    early: Notes,
-}
-
-/// What a run hands over when it begins.
-struct Begun {
-    memory: Memory,
-    statm: File,
+    /// What the run has said so far.
+    pub notes: Notes,
 }
 
 impl Stage {
@@ -89,68 +84,74 @@ impl Stage {
             stdout: output_file()?,
             stderr: output_file()?,
             input: request.input.as_deref().map(sealed_file).transpose()?,
-            begun: None,
-            early: Notes::default(),
+            notes: Notes::default(),
         })
     }
 
-    /// Takes what the run hands over when it begins, if it has.
-    fn receive_begin(&mut self) {
-        if self.begun.is_none()
-            && let Ok(Received::Packet(mut packet)) =
-                packet::receive::<Note>(&self.channel, NOTE_LIMIT, Instant::now())
-        {
-            // Nothing comes before this but the news that preparing the run failed.
-            if packet.head.kind == NOTE_BEGIN && packet.fds.len() == 3 {
-                let mut file = || File::from(packet.fds.remove(0));
-                let (memory, pages, statm) = (file(), file(), file());
-                self.early.prepared_us = u64::from(packet.head.value);
-                self.begun = Some(Begun { memory: Memory::new(memory, pages), statm });
-            } else {
-                self.early.take(packet);
-            }
-        }
+    /// The socket on which the run says things.
+    pub fn channel(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
     }
 
-    /// The run's own memory in bytes; 0 if it has none (yet, or any more).
-    pub fn memory_bytes(&mut self) -> u64 {
-        self.receive_begin();
-        self.begun.as_ref().map_or(0, |begun| resident_bytes(&begun.statm))
-    }
-
-    /// What the run said, of which nothing is believed that it could have made up.
-    pub fn notes(&mut self) -> Result<Notes> {
-        self.receive_begin();
-        let mut notes = std::mem::take(&mut self.early);
-        notes.memory = self.begun.take().map(|begun| begun.memory);
-        for _ in 0..NOTES_LIMIT {
+    /// Takes what the run has said so far, of which nothing is believed that it could have made up.
+    ///
+    /// # Errors
+    /// If its socket fails.
+    pub fn take_notes(&mut self) -> Result<()> {
+        for _ in 0..NOTES_AT_ONCE {
             match packet::receive::<Note>(&self.channel, NOTE_LIMIT, Instant::now())
                 .during("read a run's notes")?
             {
-                Received::Packet(packet) => notes.take(packet),
+                Received::Packet(packet) => self.notes.take(packet),
                 Received::Garbage => {}
                 Received::Nothing | Received::Closed => break,
             }
         }
-        Ok(notes)
+        Ok(())
+    }
+
+    /// Has the run written more than it may: so many bytes to all streams and files together, or too many files?
+    pub fn is_above(&self, bytes: u64) -> bool {
+        let size = |file: &File| file.metadata().map_or(0, |data| data.len());
+        let streams = [&self.stdout, &self.stderr].into_iter();
+        let written = streams.chain(self.notes.files.values()).map(size).fold(0, u64::saturating_add);
+        written > bytes || self.notes.has_too_many_files
+    }
+
+    /// What the run has written: standard output, standard error and files, together at most so many bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn output(&self, mut bytes: u64) -> Result<Output> {
+        let mut read = |file: &File| {
+            let contents = contents(file, bytes)?;
+            bytes -= contents.len() as u64;
+            Ok::<_, Error>(contents)
+        };
+        let (stdout, stderr) = (read(&self.stdout)?, read(&self.stderr)?);
+        let file =
+            |(path, file): (&PathBuf, &File)| Ok(OutputFile { path: path.clone(), bytes: read(file)? });
+        let files = self.notes.files.iter().map(file).collect::<Result<_>>()?;
+        Ok(Output { stdout, stderr, files })
     }
 }
 
-/// Memory of a process that no file is behind, in bytes; 0 when it has ended.
-fn resident_bytes(statm: &File) -> u64 {
-    let mut text = [0; 128];
-    let length = statm.read_at(&mut text, 0).unwrap_or(0);
-    let text = String::from_utf8_lossy(&text[..length]);
-    let mut fields = text.split_ascii_whitespace().map(|field| field.parse::<u64>().unwrap_or(0));
-    let (resident, shared) = (fields.nth(1).unwrap_or(0), fields.next().unwrap_or(0));
-    resident.saturating_sub(shared) * PAGE_BYTES
+/// What a run has written.
+pub struct Output {
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    pub files: Vec<OutputFile>,
 }
 
 /// What a run said.
 #[derive(Default)]
 pub struct Notes {
+    /// Its memory.
     pub memory: Option<Memory>,
+    /// Its keeper, as its namespace numbers it.
+    pub keeper: Option<u32>,
     files: BTreeMap<PathBuf, File>,
+    has_too_many_files: bool,
     pub forked: bool,
     pub failed: Option<i32>,
     /// Processor time the kernel had spent on the run when it began.
@@ -161,9 +162,17 @@ impl Notes {
     fn take(&mut self, mut packet: Packet<Note>) {
         let path = PathBuf::from(OsStr::from_bytes(&packet.text));
         match packet.head.kind {
-            NOTE_FILE if packet.fds.len() == 1 => {
+            // Nothing comes before this but the news that preparing the run failed.
+            NOTE_BEGIN if packet.fds.len() == 2 && self.keeper.is_none() => {
+                let mut file = || File::from(packet.fds.remove(0));
+                self.memory = Some(Memory::new(file(), file()));
+                self.keeper = Some(packet.head.keeper);
+                self.prepared_us = u64::from(packet.head.value);
+            }
+            NOTE_FILE if packet.fds.len() == 1 && self.files.len() < FILES => {
                 self.files.insert(path, packet.fds.remove(0).into());
             }
+            NOTE_FILE => self.has_too_many_files = true,
             NOTE_REMOVED => {
                 self.files.remove(&path);
             }
@@ -171,12 +180,6 @@ impl Notes {
             NOTE_FAILED => self.failed = Some(packet.head.value.cast_signed()),
             _ => {}
         }
-    }
-
-    /// The files it wrote, each up to a limit.
-    pub fn files(self, limit: u64) -> Result<Vec<OutputFile>> {
-        let file = |(path, file): (PathBuf, File)| Ok(OutputFile { path, bytes: contents(&file, limit)? });
-        self.files.into_iter().map(file).collect()
     }
 }
 
@@ -198,7 +201,7 @@ fn output_file() -> Result<File> {
 }
 
 /// What was written to a file, up to a limit. It is copied: a run may still change its size.
-pub fn contents(file: &File, limit: u64) -> Result<Vec<u8>> {
+fn contents(file: &File, limit: u64) -> Result<Vec<u8>> {
     let size = file.metadata().during("look at an output")?.len().min(limit);
     let mut bytes = vec![0; size as usize];
     let mut filled = 0;

@@ -4,11 +4,11 @@ use crate::cores::Place;
 use crate::counters::Array;
 use crate::error::{Error, Result};
 use crate::harvest::Counting;
+use crate::launch::Launcher;
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};
 use hearth_coverage::spectrum::{Adder, Spectrum};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -58,7 +58,7 @@ impl Worker {
     ///
     /// # Errors
     /// If it cannot be started, or its counters are not those of the map.
-    pub fn start(launcher: &Path, key: &ZygoteKey, map: Option<Arc<SubjectMap>>) -> Result<Self> {
+    pub fn start(launcher: &Launcher, key: &ZygoteKey, map: Option<Arc<SubjectMap>>) -> Result<Self> {
         let mut zygote = Zygote::start(launcher, key)?;
         let Some(map) = map else {
             zygote.ignore_counters()?;

@@ -4,14 +4,17 @@ use crate::cores::{Binding, Idle, Place};
 use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
 use crate::harvest::{Counting, How, Visit};
-use crate::launch::{Launched, Order, SandboxPolicy};
-use crate::limits::{ANSWER_DEADLINE, MEMORY_INTERVAL, WARM_DEADLINE};
+use crate::launch::{Launched, Launcher, Order, SandboxPolicy};
+use crate::limits::{
+    ANSWER_DEADLINE, LOOK_INTERVAL, LOOK_PAUSE, OWN_PROCESSES, RESERVED_BYTES, WARM_DEADLINE,
+};
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES};
 use crate::packet::{self, Packet, Received};
 use crate::program;
 use crate::run::{Outcome, Run, RunRequest, Times};
-use crate::stage::{Stage, contents};
+use crate::stage::Stage;
+use crate::usage::{Usage, resident_bytes};
 use hearth_coverage::atlas::Atlas;
 use hearth_shim_abi::{
     Config, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED, EVENT_NO_HOOK, EVENT_NOT_FORKED,
@@ -88,6 +91,8 @@ pub struct ZygoteKey {
     pub sandbox: SandboxPolicy,
     /// Processes that runs may have at a time.
     pub processes: u64,
+    /// Paths that runs see although they would be hidden.
+    pub shown: Vec<PathBuf>,
 }
 
 /// A zygote.
@@ -118,12 +123,11 @@ pub struct Zygote {
 }
 
 impl Zygote {
-    /// Starts a subject and waits until it is warm. `launcher` is a program that becomes a launcher when
-    /// started with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
+    /// Starts a subject and waits until it is warm.
     ///
     /// # Errors
     /// If it cannot be started or never gets there.
-    pub fn start(launcher: &Path, key: &ZygoteKey) -> Result<Self> {
+    pub fn start(launcher: &Launcher, key: &ZygoteKey) -> Result<Self> {
         let function = match &key.warm {
             WarmPoint::Symbol(name) => Some(name.as_str()),
             _ => None,
@@ -135,6 +139,8 @@ impl Zygote {
             environment: key.environment.clone(),
             directory: key.directory.clone(),
             processes: key.processes,
+            hidden: launcher.hidden.clone(),
+            shown: key.shown.clone(),
         };
         let config = config(key, program.function.unwrap_or(0))?;
         let mut launched = Launched::start(launcher, &order, key.sandbox)?;
@@ -142,7 +148,7 @@ impl Zygote {
         // What a subject that opens its input before the warm point finds there.
         let early_input = key.input.as_ref().and_then(|input| fs::read(absolute(&key.directory, input)).ok());
         let warm = wait_until_warm(&mut launched, &key.warm)?;
-        let memory_bytes = warm.mappings.private_bytes();
+        let memory_bytes = launched.process.map_or(0, resident_bytes);
         Ok(Self {
             launched,
             binary: key.binary.clone(),
@@ -261,9 +267,10 @@ impl Zygote {
         self.move_to_place();
         let mut stage = Stage::new(request)?;
         let mut head = stage.head;
-        if !self.launched.limits_processes_by_user {
-            head.processes = 0;
-        }
+        head.processes = match self.launched.limits_processes_by_user {
+            true => request.limits.processes.saturating_add(OWN_PROCESSES),
+            false => 0,
+        };
         let mut fds =
             vec![stage.channel_end.as_fd(), stage.stdin.as_fd(), stage.stdout.as_fd(), stage.stderr.as_fd()];
         fds.extend(stage.input.as_ref().map(File::as_fd));
@@ -277,9 +284,11 @@ impl Zygote {
         if forked.kind != EVENT_FORKED {
             return Err(Error::ZygoteLost(format!("it said {} where a fork was expected", forked.kind)));
         }
-        let (ended, verdict) = self.wait_for_end(&mut stage, request, started)?;
+        let (ended, verdict) = self.wait_for_end(&mut stage, request, &forked)?;
         let harvest_started = Instant::now();
-        let mut notes = stage.notes()?;
+        stage.take_notes()?;
+        let verdict = verdict.or(stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit));
+        let notes = &mut stage.notes;
         let keeper = self.launched.process.and_then(only_child);
         let mut memory = notes.memory.take();
         if let (Some(memory), Some(keeper)) = (&mut memory, keeper) {
@@ -308,18 +317,19 @@ impl Zygote {
             harvest: harvest_started.elapsed(),
             user: Duration::from_micros(ended.user_us),
             // What the kernel did for the standby was before the run.
-            system: Duration::from_micros(ended.system_us.saturating_sub(notes.prepared_us)),
+            system: Duration::from_micros(ended.system_us.saturating_sub(stage.notes.prepared_us)),
         };
-        if let Some(error) = notes.failed {
+        if let Some(error) = stage.notes.failed {
             let error = std::io::Error::from_raw_os_error(error);
             return Err(Error::System { what: "prepare a run", error });
         }
+        let output = stage.output(request.limits.output_bytes)?;
         Ok(Run {
             outcome: verdict.unwrap_or_else(|| outcome(&ended, request.limits.cpu_s)),
-            stdout: contents(&stage.stdout, request.limits.output_bytes)?,
-            stderr: contents(&stage.stderr, request.limits.output_bytes)?,
-            forked: notes.forked,
-            files: notes.files(request.limits.output_bytes)?,
+            stdout: output.stdout,
+            stderr: output.stderr,
+            forked: stage.notes.forked,
+            files: output.files,
             harvest,
             page_faults: ended.faults,
             peak_kib: ended.peak_kib,
@@ -334,44 +344,68 @@ impl Zygote {
         }
     }
 
-    /// Waits for the run's end, and sees to its limits. Returns the outcome if a limit decided it.
+    /// Waits for the run's end, and sees to its limits. Its time has begun when it was forked. Returns the outcome if a limit
+    /// decided it.
     fn wait_for_end(
         &mut self,
         stage: &mut Stage,
         request: &RunRequest,
-        started: Instant,
+        forked: &Event,
     ) -> Result<(Event, Option<Outcome>)> {
         let limits = &request.limits;
+        let started = Instant::now();
         let deadline = started + Duration::from_millis(limits.wall_ms);
         let is_unwanted =
             || request.unwanted.as_ref().is_some_and(|unwanted| unwanted.load(Ordering::Relaxed));
+        let mut next_look = started + LOOK_INTERVAL;
         let mut verdict = None;
         loop {
-            let now = Instant::now();
-            let until =
-                if verdict.is_some() { now + ANSWER_DEADLINE } else { deadline.min(now + MEMORY_INTERVAL) };
-            if let Some(packet) = receive_event(&self.launched.control, until)? {
-                match packet.head.kind {
-                    EVENT_ENDED => return Ok((packet.head, verdict)),
-                    kind => {
-                        return Err(Error::ZygoteLost(format!("it said {kind} while a run was under way")));
-                    }
+            let until = if verdict.is_some() { started.max(next_look) } else { deadline.min(next_look) };
+            packet::wait(&[self.launched.control.as_fd(), stage.channel()], until)
+                .during("wait for a run")?;
+            stage.take_notes()?;
+            match receive_event(&self.launched.control, Instant::now())?.map(|packet| packet.head) {
+                Some(ended) if ended.kind == EVENT_ENDED => {
+                    // A run that was faster than the news of its limit is not to blame for the daemon's being late.
+                    let ran = Duration::from_nanos(ended.time_ns.saturating_sub(forked.time_ns));
+                    let in_time = ran <= Duration::from_millis(limits.wall_ms) && !is_unwanted();
+                    return Ok((ended, verdict.filter(|&verdict| verdict != Outcome::TimedOut || !in_time)));
                 }
+                Some(event) => {
+                    let problem = format!("it said {} while a run was under way", event.kind);
+                    return Err(Error::ZygoteLost(problem));
+                }
+                None => {}
             }
+            let now = Instant::now();
             if verdict.is_some() {
-                return Err(Error::ZygoteLost("its run cannot be killed".to_owned()));
+                if now >= next_look {
+                    return Err(Error::ZygoteLost("its run cannot be killed".to_owned()));
+                }
+                continue;
             }
-            if Instant::now() >= deadline || is_unwanted() {
+            if now >= deadline || is_unwanted() {
                 verdict = Some(Outcome::TimedOut);
-            } else if stage.memory_bytes() > limits.memory_bytes {
-                verdict = Some(Outcome::OutOfMemory);
+            } else if now >= next_look {
+                verdict = self.look_at_limits(stage, request);
+                next_look = Instant::now() + LOOK_INTERVAL.max(now.elapsed() * LOOK_PAUSE);
             }
             if verdict.is_some() {
                 let kill = Request { kind: REQUEST_KILL, ..Request::default() };
                 packet::send(&self.launched.control, &kill, &[], &[])
                     .map_err(lost("it takes no requests"))?;
+                next_look = now + ANSWER_DEADLINE;
             }
         }
+    }
+
+    /// The outcome of a run that has used more than it may.
+    fn look_at_limits(&self, stage: &Stage, request: &RunRequest) -> Option<Outcome> {
+        let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.keeper));
+        if usage.is_some_and(|usage| usage.is_above(request.limits.memory_bytes)) {
+            return Some(Outcome::OutOfMemory);
+        }
+        stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit)
     }
 
     fn harvest(
@@ -533,6 +567,9 @@ fn written_ranges(memory: &Memory, mappings: &Mappings) -> std::io::Result<Vec<u
     for addresses in mappings.writable() {
         let first = addresses.start / PAGE_BYTES;
         let count = addresses.end / PAGE_BYTES - first;
+        if addresses.end - addresses.start > RESERVED_BYTES {
+            continue;
+        }
         let own = memory.own_pages(first, count as usize)?;
         let mut page = first;
         for run in own.chunk_by(|a, b| a == b) {

@@ -58,6 +58,8 @@ static CHANNEL: AtomicI32 = AtomicI32::new(-1);
 static INPUT: AtomicI32 = AtomicI32::new(-1);
 /// See [`was_input_opened`].
 static INPUT_OPENED: AtomicBool = AtomicBool::new(false);
+/// Has a fork been told?
+static FORKED: AtomicBool = AtomicBool::new(false);
 /// For names of temporary files.
 static TEMPORARY: AtomicI32 = AtomicI32::new(0);
 
@@ -142,10 +144,12 @@ fn is_input(path: &Path) -> bool {
     })
 }
 
-/// Tells the daemon that the run has made another process of itself.
+/// Tells the daemon, once, that the run has made another process of itself.
 pub fn note_fork() {
-    // A run that closed the channel goes without.
-    let _ = note(NOTE_FORKED, &[], &[]);
+    if !FORKED.swap(true, Ordering::Relaxed) {
+        // A run that closed the channel goes without.
+        let _ = note(NOTE_FORKED, &[], &[]);
+    }
 }
 
 fn note(kind: u32, text: &[u8], fds: &[c_int]) -> Result<()> {
@@ -153,7 +157,7 @@ fn note(kind: u32, text: &[u8], fds: &[c_int]) -> Result<()> {
         // Runs will tell of their copies.
         return Ok(());
     }
-    message::send(CHANNEL.load(Ordering::Relaxed), &Note { kind, value: 0 }, text, fds)
+    message::send(CHANNEL.load(Ordering::Relaxed), &Note { kind, ..Note::default() }, text, fds)
 }
 
 /// What a path stands for.

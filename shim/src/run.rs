@@ -53,21 +53,21 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     cores::restore();
     let Ok(channel) = sys::move_up(channel) else { sys::exit(libc::EXIT_FAILURE) };
     let prepared = keep()
-        .and_then(|()| announce(channel))
+        .and_then(|keeper| announce(channel, keeper))
         .and_then(|()| standard_streams([stdin, stdout, stderr]))
         .and_then(|()| if input >= 0 { sys::move_up(input) } else { Ok(-1) })
         .and_then(|input| files::begin(channel, input, request.hides_program != 0))
         .and_then(|()| limit(request))
         .and_then(|()| surround(request, text));
     if let Err(error) = prepared {
-        let note = Note { kind: NOTE_FAILED, value: error.cast_unsigned() };
+        let note = Note { kind: NOTE_FAILED, value: error.cast_unsigned(), ..Note::default() };
         let _ = message::send(channel, &note, &[], &[]);
         sys::exit(libc::EXIT_FAILURE);
     }
 }
 
-/// Starts the keeper. It has the zygote as parent and shares nothing with the run but its memory.
-fn keep() -> sys::Result<()> {
+/// Starts the keeper, and returns its process. It has the zygote as parent and shares nothing with the run but its memory.
+fn keep() -> sys::Result<u32> {
     let result: isize;
     let flags = libc::CLONE_VM | libc::CLONE_PARENT | libc::SIGCHLD;
     // SAFETY: the new process uses no memory at all, not even the stack: with all signals blocked it stays in
@@ -88,18 +88,23 @@ fn keep() -> sys::Result<()> {
             lateout("rcx") _, lateout("r11") _,
         );
     }
-    if result < 0 { Err(-result as c_int) } else { Ok(()) }
+    if result < 0 { Err(-result as c_int) } else { Ok(result as u32) }
 }
 
 /// Hands the run's memory to the daemon, in a group of processes of its own.
-fn announce(channel: c_int) -> sys::Result<()> {
+fn announce(channel: c_int, keeper: u32) -> sys::Result<()> {
     sys::new_group();
-    let mut fds = [-1; 3];
-    let paths: [&[u8]; 3] = [b"/proc/self/mem\0", b"/proc/self/pagemap\0", b"/proc/self/statm\0"];
+    let mut fds = [-1; 2];
+    let paths: [&[u8]; 2] = [b"/proc/self/mem\0", b"/proc/self/pagemap\0"];
     for (fd, path) in fds.iter_mut().zip(paths) {
         *fd = sys::open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0)?;
     }
-    let sent = message::send(channel, &Note { kind: NOTE_BEGIN, value: sys::kernel_time_us() }, &[], &fds);
+    let sent = message::send(
+        channel,
+        &Note { kind: NOTE_BEGIN, value: sys::kernel_time_us(), keeper, reserved: 0 },
+        &[],
+        &fds,
+    );
     fds.into_iter().for_each(sys::close);
     sent
 }

@@ -6,8 +6,11 @@ use crate::{hearth, project};
 use hearth_daemon::launch::SandboxPolicy;
 use hearth_daemon::limits::RunLimits;
 use hearth_daemon::{Answer, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -55,7 +58,47 @@ const WAYS: &[Way] = &[
     way("return_normally", Outcome::Exited(27), 23),
     way("break_out", Outcome::Exited(28), 24),
     way("exec_other", Outcome::Exited(29), 25),
+    way("connect_socket", Outcome::Exited(30), 26),
+    way("write_fifo", Outcome::Exited(31), 27),
+    way("use_devices", Outcome::Exited(32), 28),
+    way("ask_the_kernel", Outcome::Exited(33), 29),
+    way("use_descriptors", Outcome::Exited(34), 30),
+    way("read_secrets", Outcome::Exited(35), 31),
+    way("share_memory", Outcome::OutOfMemory, 32),
+    way("child_eats_memory", Outcome::OutOfMemory, 33),
+    way("fill_memory_files", Outcome::OutOfMemory, 34),
+    way("many_files", Outcome::OutputLimit, 35),
+    way("fork_often", Outcome::Exited(36), 36),
 ];
+
+/// What runs must not reach, in a directory of its own: a socket that is listened to, and a FIFO that is read from.
+struct Outside {
+    directory: tempfile::TempDir,
+    listener: UnixListener,
+    _reader: File,
+    /// Its number is above those that a launcher is given.
+    _descriptor: OwnedFd,
+}
+
+impl Outside {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let listener = UnixListener::bind(directory.path().join("socket")).expect("a socket");
+        listener.set_nonblocking(true).expect("a flag");
+        let fifo = directory.path().join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).expect("a FIFO");
+        let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&fifo).expect("opened");
+        // Without the flag that would close it: a program that embeds Hearth may have such descriptors.
+        let descriptor = rustix::io::dup(&reader).expect("a descriptor");
+        // SAFETY: the call takes numbers and makes a new descriptor, which nobody else has.
+        let high = unsafe { OwnedFd::from_raw_fd(libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD, 250)) };
+        Self { directory, listener, _reader: reader, _descriptor: high }
+    }
+
+    fn check_untouched(&self) {
+        assert!(self.listener.accept().is_err(), "nobody has connected");
+    }
+}
 
 fn key(subject: &SmallSubject, directory: &Path) -> ZygoteKey {
     ZygoteKey {
@@ -68,16 +111,21 @@ fn key(subject: &SmallSubject, directory: &Path) -> ZygoteKey {
         warm: WarmPoint::Main,
         sandbox: SandboxPolicy::Required,
         processes: RunLimits::default().processes,
+        shown: Vec::new(),
     }
 }
 
-fn request(way: &Way) -> RunRequest {
+fn request(way: &Way, outside: &Outside) -> RunRequest {
     // Some need longer than this to get to what they are killed for.
     let wall_ms = if way.outcome == Outcome::TimedOut { WALL_MS } else { 20_000 };
     let limits =
         RunLimits { wall_ms, memory_bytes: MEMORY_BYTES, output_bytes: OUTPUT_BYTES, ..RunLimits::default() };
     RunRequest {
-        environment: vec![("WAY".into(), way.name.into())],
+        environment: vec![
+            ("WAY".into(), way.name.into()),
+            ("OUTSIDE".into(), outside.directory.path().into()),
+            ("HOME".into(), std::env::home_dir().unwrap_or_default().into()),
+        ],
         limits,
         keep_counters: true,
         ..RunRequest::default()
@@ -104,8 +152,10 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
     if let Some(expected) = way.marks {
         assert_eq!(marks(subject, source, answer), expected, "{name}");
     }
-    assert!(answer.run.stdout.len() as u64 <= OUTPUT_BYTES, "{name}");
-    let forked = ["fork_bomb", "daemonize"].contains(&name);
+    let files = answer.run.files.iter().map(|file| file.bytes.len()).sum::<usize>();
+    let written = answer.run.stdout.len() + answer.run.stderr.len() + files;
+    assert!(written as u64 <= OUTPUT_BYTES, "{name}: {written}");
+    let forked = ["fork_bomb", "daemonize", "child_eats_memory", "fork_often"].contains(&name);
     assert_eq!(answer.run.forked, forked, "{name}");
     let written: Vec<&Path> = answer.run.files.iter().map(|file| file.path.as_path()).collect();
     match name {
@@ -117,6 +167,8 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
             let reason = answer.spectrum.as_ref().expect_err("the keeper was killed");
             assert!(reason.contains("memory is gone"), "{reason}");
         }
+        // It may be killed before all are there.
+        "many_files" => assert!(written.len() >= 2),
         "flood_file" => assert_eq!(answer.run.files[0].bytes.len() as u64, OUTPUT_BYTES),
         _ => assert!(written.is_empty(), "{name}: {written:?}"),
     }
@@ -129,18 +181,19 @@ fn every_way_has_its_outcome_and_leaves_nothing() {
     let subject = SmallSubject::new(&source_path);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let key = key(&subject, directory.path());
+    let outside = Outside::new();
     let build = listing(&subject.directory.path().join("build"));
     {
         let pool = Pool::new(hearth());
         // Two threads, so that runs of every way go on beside runs of others.
         std::thread::scope(|scope| {
             for first in [0, WAYS.len() / 2] {
-                let (pool, key, subject, source) = (&pool, &key, &subject, &source);
+                let (pool, key, subject, source, outside) = (&pool, &key, &subject, &source, &outside);
                 scope.spawn(move || {
                     for _ in 0..ROUNDS.div_ceil(2) {
                         for index in 0..WAYS.len() {
                             let way = &WAYS[(first + index) % WAYS.len()];
-                            let answer = pool.run(key, Some(&subject.map), &request(way));
+                            let answer = pool.run(key, Some(&subject.map), &request(way, outside));
                             check(
                                 subject,
                                 source,
@@ -155,6 +208,7 @@ fn every_way_has_its_outcome_and_leaves_nothing() {
         assert_eq!(pool.started(), 2, "no zygote was lost");
     }
     wait_for_no_process(&subject.subject.binary());
+    outside.check_untouched();
     assert_eq!(listing(&subject.directory.path().join("build")), build);
     assert_eq!(listing(directory.path()), Vec::<PathBuf>::new());
     assert!(!Path::new("/written-elsewhere").exists() && !Path::new("/tmp/broken-out").exists());
@@ -168,9 +222,10 @@ fn what_follows_a_skipped_run_does_not_notice_how_it_ended() {
     let subject = SmallSubject::new(&source_path);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let key = key(&subject, directory.path());
+    let outside = Outside::new();
     let pool = Pool::new(hearth());
     let run = |way: &Way, skips_coverage| {
-        let request = RunRequest { skips_coverage, ..request(way) };
+        let request = RunRequest { skips_coverage, ..request(way, &outside) };
         pool.run(&key, Some(&subject.map), &request).unwrap_or_else(|error| panic!("{}: {error}", way.name))
     };
     for (skipped, next) in WAYS.iter().zip(WAYS.iter().cycle().skip(3)) {
@@ -190,7 +245,8 @@ fn counters_are_what_a_debugger_reads() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let key = key(&subject, directory.path());
     let mut worker =
-        hearth_daemon::Worker::start(&hearth(), &key, Some(subject.map.clone())).expect("a zygote");
+        hearth_daemon::Worker::start(&hearth().into(), &key, Some(subject.map.clone())).expect("a zygote");
+    let outside = Outside::new();
     // Where the debugger stops: the fatal signal itself, or the system call that ends the process.
     for (name, stop) in [
         ("crash", ""),
@@ -200,7 +256,7 @@ fn counters_are_what_a_debugger_reads() {
         ("underscore_exit", "-ex \"catch syscall exit_group\""),
     ] {
         let way = WAYS.iter().find(|way| way.name == name).expect("a way of that name");
-        let answer = worker.run(&request(way)).expect("a run");
+        let answer = worker.run(&request(way, &outside)).expect("a run");
         let harvest = answer.run.harvest.as_ref().expect("counters");
         let counting = worker.zygote().counting().expect("counters");
         let values = harvest.values.as_ref().expect("they were kept");
@@ -229,6 +285,75 @@ fn counters_are_what_a_debugger_reads() {
     }
 }
 
+/// The time of a run does not count what is left to do of the run before.
+#[test]
+fn a_short_run_after_a_large_one_has_its_time() {
+    let subject = SmallSubject::new(&project().join("tests/programs/misbehaving/misbehave.c"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let key = key(&subject, directory.path());
+    let pool = Pool::new(hearth());
+    let run = |name: &str, wall_ms| {
+        let environment = vec![("WAY".into(), name.into())];
+        let limits = RunLimits { wall_ms, ..RunLimits::default() };
+        let request = RunRequest { environment, limits, ..RunRequest::default() };
+        pool.run(&key, Some(&subject.map), &request).expect("a run").run.outcome
+    };
+    for round in 0..ROUNDS {
+        assert_eq!(run("large", 60_000), Outcome::Exited(37), "round {round}");
+        assert_eq!(run("return_normally", 30), Outcome::Exited(27), "round {round}");
+    }
+}
+
+/// A run has as many processes as it may have, itself among them.
+#[test]
+fn processes_are_limited_to_what_was_asked_for() {
+    let subject = SmallSubject::new(&project().join("tests/programs/misbehaving/misbehave.c"));
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for processes in [1, 2, 50] {
+        let key = ZygoteKey { processes, ..key(&subject, directory.path()) };
+        let pool = Pool::new(hearth());
+        let environment = vec![("WAY".into(), "count_processes".into())];
+        let limits = RunLimits { processes, ..RunLimits::default() };
+        let request = RunRequest { environment, limits, ..RunRequest::default() };
+        for round in 0..ROUNDS {
+            let answer = pool.run(&key, Some(&subject.map), &request).expect("a run");
+            assert_eq!(answer.run.outcome, Outcome::Exited(processes as i32), "round {round}");
+        }
+    }
+    let output = crate::run(Command::new(hearth()).args(["run", "tcc", "--processes", "0"]));
+    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("--processes"));
+}
+
+/// Address space that a program reserves and does not use costs nothing, and does not make its zygote too large to keep.
+#[test]
+fn reserved_address_space_costs_nothing() {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let source = scratch.path().join("reserve.c");
+    fs::write(&source, RESERVE).expect("written");
+    let subject = SmallSubject::new(&source);
+    let key = key(&subject, scratch.path());
+    let pool = Pool::new(hearth());
+    for _ in 0..8 {
+        let answer = pool.run(&key, Some(&subject.map), &RunRequest::default()).expect("a run");
+        assert_eq!(answer.run.outcome, Outcome::Exited(3));
+    }
+    assert_eq!(pool.started(), 1, "the zygote is kept");
+    let (_, bytes, _) = pool.idle().pop().expect("a zygote");
+    assert!(bytes < 64 << 20, "{bytes}");
+    let peak = fs::read_to_string("/proc/self/status").expect("proc");
+    let peak = peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let peak: u64 = peak.split_ascii_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number");
+    assert!(peak < 400 << 10, "this process took {peak} KiB");
+}
+
+/// Reserves 256 GiB before `main`.
+const RESERVE: &str = "#include <sys/mman.h>\n\
+    static char *space;\n\
+    __attribute__((constructor)) static void reserve(void) {\n\
+      space = mmap(0, 256UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n\
+    }\n\
+    int main(void) { space[4096] = 3; return space[4096]; }\n";
+
 fn listing(directory: &Path) -> Vec<PathBuf> {
     let mut names: Vec<PathBuf> =
         fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()).collect();
@@ -245,12 +370,13 @@ fn lost_zygotes_are_replaced_and_then_left_alone() {
     let pool = Pool::new(hearth());
     let hang = WAYS.iter().find(|way| way.name == "hang").expect("a way of that name");
     let normal = WAYS.iter().find(|way| way.name == "return_normally").expect("a way of that name");
-    let run = |way| pool.run(&key, Some(&subject.map), &request(way));
+    let outside = Outside::new();
+    let run = |way| pool.run(&key, Some(&subject.map), &request(way, &outside));
     assert_eq!(run(normal).expect("a run").run.outcome, normal.outcome);
     kill_all(&subject.subject.binary());
     assert_eq!(run(normal).expect("a new zygote").run.outcome, normal.outcome);
     assert_eq!(pool.started(), 2);
-    let mut patient = request(hang);
+    let mut patient = request(hang, &outside);
     patient.limits.wall_ms = 60_000;
     // Runs, and kills the zygote whenever a run is under way: zygote, run and keeper are there.
     let run_and_kill = || {

@@ -82,6 +82,7 @@ fn runs_find_all_cores_however_many_there_are_beside_them() {
         warm: WarmPoint::Main,
         sandbox: SandboxPolicy::Required,
         processes: RunLimits::default().processes,
+        shown: Vec::new(),
     };
     let pool = Pool::new(hearth());
     let bound = AtomicUsize::new(0);

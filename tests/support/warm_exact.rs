@@ -77,6 +77,7 @@ impl Bench {
             warm,
             sandbox: SandboxPolicy::Required,
             processes: RunLimits::default().processes,
+            shown: Vec::new(),
         };
         let pool = Pool::new(launcher.to_owned());
         pool.with_worker(&key, Some(map), |_| Ok(())).map_err(|error| error.to_string())?;

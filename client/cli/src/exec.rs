@@ -164,14 +164,11 @@ impl Office {
             (None, None) => None,
         };
         let order = Order {
-            subject: line.subject.clone(),
             arguments: line.args.iter().map(OsString::from).collect(),
             input,
             warm,
             directory: directory.clone(),
-            environment: std::env::vars_os().collect(),
-            sandbox: self.limits.policy(),
-            processes: self.limits.limits().processes,
+            ..self.limits.order(&line.subject)?
         };
         let resolved = self.resolver.resolve(&order)?;
         let request = RunRequest {

@@ -79,8 +79,12 @@ pub struct LimitArgs {
     #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().output_bytes >> 20)]
     output_mib: u64,
     /// Processes at a time
-    #[arg(long, value_name = "N", default_value_t = RunLimits::default().processes)]
+    #[arg(long, value_name = "N", default_value_t = RunLimits::default().processes,
+        value_parser = clap::value_parser!(u64).range(1..))]
     processes: u64,
+    /// Show the run a path that is hidden from it otherwise, such as ~/.config; can be repeated
+    #[arg(long, value_name = "PATH")]
+    show: Vec<PathBuf>,
     /// What to do on a machine that cannot keep runs apart from everything else
     #[arg(long, value_enum, default_value_t = SandboxArgument::Required)]
     sandbox: SandboxArgument,
@@ -107,8 +111,14 @@ impl LimitArgs {
         }
     }
 
+    /// An order of a subject in this process's directory and environment.
+    pub fn order(&self, subject: &str) -> anyhow::Result<Order> {
+        let order = Order::here(subject, self.policy(), self.processes)?;
+        Ok(Order { shown: self.show.clone(), ..order })
+    }
+
     /// What becomes of a machine that lacks something.
-    pub fn policy(&self) -> SandboxPolicy {
+    fn policy(&self) -> SandboxPolicy {
         match self.sandbox {
             SandboxArgument::Required => SandboxPolicy::Required,
             SandboxArgument::BestEffort => SandboxPolicy::BestEffort,
@@ -130,7 +140,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         input: args.input.clone(),
         warm: args.warm.clone(),
         directory,
-        ..Order::here(&args.subject, args.limits.policy(), args.limits.processes)?
+        ..args.limits.order(&args.subject)?
     };
     let request = RunRequest {
         input: args.input.as_ref().map(read).transpose()?,

@@ -71,6 +71,7 @@ class Order:
     limits: Mapping[str, int] = field(default_factory=dict)
     #: Go on where the machine has not all that keeps runs apart.
     best_effort_sandbox: bool = False
+    shows: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         environment = os.environ if self.environment is None else self.environment
@@ -83,6 +84,7 @@ class Order:
             "environment": dict(environment),
             "limits": dict(self.limits),
             "best_effort_sandbox": self.best_effort_sandbox,
+            "shows": self.shows,
         }
 
 

@@ -264,6 +264,9 @@ pub struct Order {
     /// Go on where this machine has not all that keeps runs apart.
     #[serde(default)]
     pub best_effort_sandbox: bool,
+    /// Paths that runs see although they would be hidden, such as a directory of settings below the user's home.
+    #[serde(default)]
+    pub shows: Vec<String>,
 }
 
 impl Order {

@@ -1,6 +1,7 @@
 //! The daemon's socket: one daemon per directory, its own user's clients only.
 
 use super::{Counted, Demangle, Service, session};
+use crate::launch::Launcher;
 use crate::limits::{
     ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUN_NICENESS, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL,
 };
@@ -61,7 +62,8 @@ pub fn serve(options: &Options) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let run_threads = tokio::runtime::Builder::new_current_thread().on_thread_start(stand_back).build()?;
     let kept_bytes = options.kept_bytes.unwrap_or(KEPT_BYTES);
-    let launcher = options.launcher.clone();
+    let hidden = vec![options.place.directory().to_owned()];
+    let launcher = Launcher { program: options.launcher.clone(), hidden };
     let service =
         Arc::new(Service::new(launcher, kept_bytes, options.demangle, run_threads.handle().clone()));
     let served = runtime.block_on(listen(&service, options));

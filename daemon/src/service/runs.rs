@@ -191,7 +191,9 @@ fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
     let sandbox = if order.best_effort_sandbox { SandboxPolicy::BestEffort } else { SandboxPolicy::Required };
     let processes = RunLimits::default().processes;
     let subject = order.subject.clone();
-    let order = PoolOrder { subject, arguments, input, warm, directory, environment, sandbox, processes };
+    let shown = order.shows.iter().map(Into::into).collect();
+    let order =
+        PoolOrder { subject, arguments, input, warm, directory, environment, sandbox, processes, shown };
     service.resolver.resolve(&order).map_err(|error| failure(&error))
 }
 

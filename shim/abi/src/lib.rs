@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 use core::ffi::CStr;
 
 /// Changes with anything in this file.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The environment variable that names the control socket's descriptor; [`INACTIVE`] makes the shim stay out
 /// of the way. The shim takes it, and what else Hearth added, out of the environment before `main`.
@@ -33,7 +33,7 @@ pub const PATH_LIMIT: usize = 4096;
 /// The longest request, in bytes: its text is the working directory, the environment additions and the arguments.
 pub const REQUEST_LIMIT: usize = 32 * 1024;
 /// The longest note, in bytes.
-pub const NOTE_LIMIT: usize = 8 + PATH_LIMIT;
+pub const NOTE_LIMIT: usize = 16 + PATH_LIMIT;
 /// Where a process finds the file of its own program.
 pub const PROGRAM_PATH: &CStr = c"/proc/self/exe";
 /// A run that opens this path gets a `SIGSEGV`: what a program does only because it crashes can be seen in a run that would not.
@@ -42,8 +42,6 @@ pub const CRASH_PATH: &str = "/dev/hearth-crash";
 pub const ARGUMENT_LIMIT: usize = 1024;
 /// How many files a run may write.
 pub const FILE_LIMIT: usize = 64;
-/// How many notes a run can have cause to send.
-pub const NOTES_LIMIT: usize = FILE_LIMIT + 8;
 /// The descriptors of the shim in a run are this and above, out of the subject's way.
 pub const FIRST_OWN_FD: i32 = 700;
 
@@ -169,16 +167,20 @@ pub struct Note {
     pub kind: u32,
     /// What a kind says.
     pub value: u32,
+    /// For [`NOTE_BEGIN`], the keeper's process.
+    pub keeper: u32,
+    /// Nothing.
+    pub reserved: u32,
 }
 
 /// The run is about to begin; `value` is the processor time the kernel has spent on it, in microseconds. Comes with
-/// its memory, its page map and its size.
+/// its memory and its page map.
 pub const NOTE_BEGIN: u32 = 1;
 /// A file is written. Comes with it; its path follows.
 pub const NOTE_FILE: u32 = 2;
 /// A file was removed. Its path follows.
 pub const NOTE_REMOVED: u32 = 3;
-/// The run made another process of itself, whose counters are its own.
+/// The run made another process of itself, whose counters are its own. Told once.
 pub const NOTE_FORKED: u32 = 4;
 /// A step before the run failed: error number `value`.
 pub const NOTE_FAILED: u32 = 5;
@@ -186,4 +188,4 @@ pub const NOTE_FAILED: u32 = 5;
 const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
 const _: () = assert!(size_of::<Request>() == 56);
 const _: () = assert!(size_of::<Event>() == 64);
-const _: () = assert!(size_of::<Note>() == 8);
+const _: () = assert!(size_of::<Note>() == 16);

@@ -206,6 +206,7 @@ impl<'a> Setting<'a> {
             warm,
             sandbox: SandboxPolicy::Required,
             processes: RunLimits::default().processes,
+            shown: Vec::new(),
         }
     }
 

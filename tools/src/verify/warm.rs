@@ -175,6 +175,7 @@ fn key(subject: &Subject, directory: &Path) -> ZygoteKey {
         warm: WarmPoint::Input,
         sandbox: SandboxPolicy::Required,
         processes: RunLimits::default().processes,
+        shown: Vec::new(),
     }
 }
 

@@ -1,0 +1,153 @@
+//! The memory of a run: all its processes, what they share, and files in memory that nobody has mapped.
+//!
+//! A look costs some reads of `/proc`; a second, careful look, by which nothing counts twice, is taken only when the first
+//! is above the limit.
+
+use crate::memory::PAGE_BYTES;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// Files of `/proc` give blocks of this size.
+const BLOCK_BYTES: u64 = 512;
+/// How the kernel names a file in memory.
+const MEMORY_FILE: &str = "/memfd:";
+/// How mappings are named whose pages are shared memory, besides [`MEMORY_FILE`].
+const SHARED: &[&str] = &["/dev/zero (deleted)", "/SYSV", "/dev/shm/"];
+
+/// The processes of a zygote's runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    /// The zygote, as the daemon numbers it.
+    zygote: i32,
+    /// The keeper, as the namespace numbers it: it has the run's memory, which would count twice.
+    keeper: Option<u32>,
+}
+
+impl Usage {
+    /// Of the run under way of a zygote.
+    #[must_use]
+    pub fn new(zygote: i32, keeper: Option<u32>) -> Self {
+        Self { zygote, keeper }
+    }
+
+    /// Is the run's memory, with what it has from its zygote, more than so many bytes?
+    #[must_use]
+    pub fn is_above(&self, limit: u64) -> bool {
+        let processes = self.processes();
+        let resident: u64 = processes.iter().map(|&process| resident_bytes(process)).sum();
+        let files = file_bytes(&processes);
+        // Pages that two have count twice in the first look.
+        resident + files > limit && self.careful_bytes(&processes) + files > limit
+    }
+
+    /// The run's processes, without its keeper.
+    fn processes(&self) -> Vec<i32> {
+        let mut found = Vec::new();
+        let mut left = children(self.zygote);
+        left.retain(|&child| self.keeper.is_none() || number_inside(child) != self.keeper);
+        while let Some(process) = left.pop() {
+            found.push(process);
+            left.extend(children(process));
+        }
+        found
+    }
+
+    /// Memory of which every page counts once. What is shared with the zygote is the run's, too.
+    fn careful_bytes(&self, processes: &[i32]) -> u64 {
+        processes.iter().chain([&self.zygote]).map(|&process| proportional_bytes(process)).sum()
+    }
+}
+
+fn read(process: i32, name: &str) -> String {
+    // A process that has ended has no memory.
+    fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default()
+}
+
+/// The children of all threads of a process.
+fn children(process: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().filter_map(Result::ok);
+    let list = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+    let parse = |list: String| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+    threads.flat_map(|thread| -> Vec<i32> { parse(list(thread)) }).collect()
+}
+
+/// A process's number in its own namespace.
+fn number_inside(process: i32) -> Option<u32> {
+    let status = read(process, "status");
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// The sum of fields of a table with a line `Name: 123 kB` for each, in bytes.
+fn fields(table: &str, names: &[&str]) -> u64 {
+    let value = |line: &str| {
+        let (name, rest) = line.split_once(':')?;
+        let number = rest.split_ascii_whitespace().next()?;
+        names.contains(&name).then(|| number.parse::<u64>().ok()).flatten()
+    };
+    table.lines().filter_map(value).sum::<u64>() << 10
+}
+
+/// What a process has in memory that no file on a disk is behind, in bytes.
+#[must_use]
+pub fn resident_bytes(process: i32) -> u64 {
+    fields(&read(process, "status"), &["RssAnon", "RssShmem"])
+}
+
+/// The same, each page divided by how many processes have it. Files in memory are left out: they count by themselves.
+fn proportional_bytes(process: i32) -> u64 {
+    let own = fields(&read(process, "smaps_rollup"), &["Pss_Anon"]);
+    let mappings = read(process, "smaps");
+    let mut is_shared = false;
+    let mut shared = 0;
+    for line in mappings.lines() {
+        // A mapping's first line begins with an address, the others with a name and a colon.
+        if line.split_ascii_whitespace().next().is_some_and(|first| !first.ends_with(':')) {
+            is_shared = SHARED.iter().any(|name| line.contains(name));
+        } else if is_shared {
+            shared += fields(line, &["Pss"]);
+        }
+    }
+    own + shared
+}
+
+/// Files in memory that processes have open, each once.
+fn file_bytes(processes: &[i32]) -> u64 {
+    let mut seen = BTreeSet::new();
+    let mut bytes = 0;
+    for process in processes {
+        let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().filter_map(Result::ok);
+        for descriptor in open.map(|entry| entry.path()) {
+            let is_memory = fs::read_link(&descriptor)
+                .is_ok_and(|link| link.as_os_str().as_encoded_bytes().starts_with(MEMORY_FILE.as_bytes()));
+            if is_memory
+                && let Ok(data) = fs::metadata(&descriptor)
+                && seen.insert((data.dev(), data.ino()))
+            {
+                bytes += data.blocks() * BLOCK_BYTES;
+            }
+        }
+    }
+    // A file of a page or less is not worth a second look.
+    if bytes <= PAGE_BYTES { 0 } else { bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_added_up() {
+        let table = "Name:\tcc1\nRssAnon:\t     100 kB\nRssFile:\t 7 kB\nRssShmem:\t 3 kB\n";
+        assert_eq!(fields(table, &["RssAnon", "RssShmem"]), 103 << 10);
+        assert_eq!(fields("", &["RssAnon"]), 0);
+    }
+
+    #[test]
+    fn this_process_is_measured_alike_both_ways() {
+        let own = std::process::id().cast_signed();
+        let (resident, proportional) = (resident_bytes(own), proportional_bytes(own));
+        assert!(proportional <= resident && proportional * 2 > resident, "{proportional} of {resident}");
+    }
+}
