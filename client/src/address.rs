@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 /// The variable that names the directory of the daemon's socket.
 pub const DIRECTORY_VARIABLE: &str = "HEARTH_RUNTIME_DIR";
 
+/// The file of the log in that directory.
+pub(crate) const LOG: &str = "daemon.log";
+
 /// The directory of the daemon's socket, which only its user can enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -57,7 +60,7 @@ impl Place {
     /// What the daemon writes down.
     #[must_use]
     pub fn log(&self) -> PathBuf {
-        self.directory.join("daemon.log")
+        self.directory.join(LOG)
     }
 
     /// Makes the directory, or makes sure that it is the user's and nobody else's.

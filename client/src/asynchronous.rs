@@ -10,6 +10,7 @@ use crate::protocol::{
 use crate::start;
 use std::collections::HashMap;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,6 +30,7 @@ pub struct AsyncConnection {
     /// Who waits for which reply; `None` when the connection has broken.
     waiting: Waiting,
     reader: AbortHandle,
+    socket: PathBuf,
 }
 
 impl AsyncConnection {
@@ -49,7 +51,7 @@ impl AsyncConnection {
         loop {
             tries -= 1;
             match Self::open_once(place, encoding).await {
-                Err(Error::Broken(_)) if tries > 0 => {}
+                Err(Error::Broken { .. }) if tries > 0 => {}
                 result => return result,
             }
         }
@@ -57,13 +59,15 @@ impl AsyncConnection {
 
     async fn open_once(place: &Place, encoding: Encoding) -> Result<Self> {
         let own = place.clone();
+        let socket = place.socket();
+        let broken = Error::broken(&socket);
         let connected = tokio::task::spawn_blocking(move || start::connect_or_start(&own)).await;
-        let stream = connected.map_err(|error| Error::Broken(io::Error::other(error)))??;
-        stream.set_nonblocking(true).map_err(Error::Broken)?;
-        let (mut reader, mut writer) = UnixStream::from_std(stream).map_err(Error::Broken)?.into_split();
+        let stream = connected.map_err(|error| broken(io::Error::other(error)))??;
+        stream.set_nonblocking(true).map_err(&broken)?;
+        let (mut reader, mut writer) = UnixStream::from_std(stream).map_err(&broken)?.into_split();
         let hello = message_frame(Encoding::Json, &Hello::new(encoding)).map_err(unsendable)?;
-        writer.write_all(&hello).await.map_err(Error::Broken)?;
-        check_welcome(&read_frame(&mut reader).await.map_err(Error::Broken)?, place)?;
+        writer.write_all(&hello).await.map_err(&broken)?;
+        check_welcome(&read_frame(&mut reader).await.map_err(&broken)?, place)?;
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let task = tokio::spawn(read_replies(reader, encoding, waiting.clone()));
         Ok(Self {
@@ -72,6 +76,7 @@ impl AsyncConnection {
             last_id: AtomicU64::new(0),
             waiting,
             reader: task.abort_handle(),
+            socket,
         })
     }
 
@@ -88,18 +93,19 @@ impl AsyncConnection {
     /// # Errors
     /// If the daemon is gone.
     pub async fn stream(&self, ask: Ask) -> Result<Answers> {
+        let broken = Error::broken(&self.socket);
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let frame = message_frame(self.encoding, &Request { id, ask }).map_err(unsendable)?;
         let (sender, replies) = mpsc::unbounded_channel();
         match lock(&self.waiting).as_mut() {
             Some(waiting) => waiting.insert(id, sender),
-            None => return Err(Error::Broken(io::ErrorKind::ConnectionReset.into())),
+            None => return Err(broken(io::ErrorKind::ConnectionReset.into())),
         };
         // Whoever stops waiting must not leave half a frame behind.
         let writer = self.writer.clone();
         let written = tokio::spawn(async move { writer.lock().await.write_all(&frame).await }).await;
-        written.map_err(|error| Error::Broken(io::Error::other(error)))?.map_err(Error::Broken)?;
-        Ok(Answers { replies, is_done: false })
+        written.map_err(|error| broken(io::Error::other(error)))?.map_err(&broken)?;
+        Ok(Answers { replies, socket: self.socket.clone(), is_done: false })
     }
 }
 
@@ -113,6 +119,7 @@ impl Drop for AsyncConnection {
 #[derive(Debug)]
 pub struct Answers {
     replies: mpsc::UnboundedReceiver<Reply>,
+    socket: PathBuf,
     is_done: bool,
 }
 
@@ -124,7 +131,7 @@ impl Answers {
         }
         let Some(reply) = self.replies.recv().await else {
             self.is_done = true;
-            return Some(Err(Error::Broken(io::ErrorKind::ConnectionReset.into())));
+            return Some(Err(Error::broken(&self.socket)(io::ErrorKind::ConnectionReset.into())));
         };
         self.is_done = reply.last;
         Some(match reply.body {
@@ -162,5 +169,5 @@ async fn read_frame(reader: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
 }
 
 fn unsendable(error: CodecError) -> Error {
-    Error::Broken(io::Error::other(error))
+    Error::System { what: "send the request", error: io::Error::other(error) }
 }

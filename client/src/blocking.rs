@@ -10,6 +10,7 @@ use crate::start;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The daemon greets at once, or it is none.
@@ -21,6 +22,7 @@ pub(crate) const TRIES: usize = 3;
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
+    socket: PathBuf,
     encoding: Encoding,
     last_id: u64,
     /// What the daemon said of itself.
@@ -45,7 +47,7 @@ impl Connection {
         loop {
             tries -= 1;
             match Self::greet(start::connect_or_start(place)?, place, encoding) {
-                Err(Error::Broken(_)) if tries > 0 => {}
+                Err(Error::Broken { .. }) if tries > 0 => {}
                 result => return result,
             }
         }
@@ -63,12 +65,14 @@ impl Connection {
     }
 
     fn greet(stream: UnixStream, place: &Place, encoding: Encoding) -> Result<Self> {
-        stream.set_read_timeout(Some(GREETING_DEADLINE)).map_err(Error::Broken)?;
-        write_message(&stream, Encoding::Json, &Hello::new(encoding)).map_err(Error::Broken)?;
-        let payload = read_frame(&stream).map_err(Error::Broken)?;
-        stream.set_read_timeout(None).map_err(Error::Broken)?;
+        let socket = place.socket();
+        let broken = Error::broken(&socket);
+        stream.set_read_timeout(Some(GREETING_DEADLINE)).map_err(&broken)?;
+        write_message(&stream, Encoding::Json, &Hello::new(encoding)).map_err(&broken)?;
+        let payload = read_frame(&stream).map_err(&broken)?;
+        stream.set_read_timeout(None).map_err(&broken)?;
         let welcome = check_welcome(&payload, place)?;
-        Ok(Self { stream, encoding, last_id: 0, welcome })
+        Ok(Self { stream, socket, encoding, last_id: 0, welcome })
     }
 
     /// Asks, and waits for the answer.
@@ -88,10 +92,11 @@ impl Connection {
     pub fn call_each(&mut self, ask: Ask, mut each: impl FnMut(Answer)) -> Result<()> {
         self.last_id += 1;
         let request = Request { id: self.last_id, ask };
-        write_message(&self.stream, self.encoding, &request).map_err(Error::Broken)?;
+        let broken = Error::broken(&self.socket);
+        write_message(&self.stream, self.encoding, &request).map_err(&broken)?;
         let mut failure = None;
         loop {
-            let payload = read_frame(&self.stream).map_err(Error::Broken)?;
+            let payload = read_frame(&self.stream).map_err(&broken)?;
             let reply: Reply =
                 decode(self.encoding, &payload).map_err(|error| Error::Unexpected(error.to_string()))?;
             if reply.id != self.last_id {
@@ -142,7 +147,7 @@ pub(crate) fn check_welcome(payload: &[u8], place: &Place) -> Result<Welcome> {
         _ if welcome.protocol != PROTOCOL => Err(Error::Version { theirs: welcome.protocol, socket }),
         // It is about to end, and another one can be started.
         Some(failure) if failure.kind == FailureKind::Stopping => {
-            Err(Error::Broken(io::Error::other(failure.message)))
+            Err(Error::Broken { socket, error: io::Error::other(failure.message) })
         }
         Some(failure) => Err(Error::Failed(failure)),
         None => Ok(welcome),

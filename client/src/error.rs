@@ -1,8 +1,9 @@
 //! What can go wrong between a client and the daemon.
 
+use crate::address::LOG;
 use crate::protocol::{Failure, PROTOCOL};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -42,8 +43,19 @@ pub enum Error {
         problem: String,
     },
     /// The connection broke.
-    #[error("the connection to the daemon broke: {0}")]
-    Broken(io::Error),
+    #[error(
+        "the daemon at {} broke off the connection: {}; do it again, and another daemon is started; {} has \
+         what it said last",
+        socket.display(),
+        cause(error),
+        socket.with_file_name(LOG).display()
+    )]
+    Broken {
+        /// Where it listened.
+        socket: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
     /// The daemon said something unexpected.
     #[error("the daemon answered something else than was asked: {0}")]
     Unexpected(String),
@@ -55,4 +67,22 @@ pub enum Error {
         /// Why it failed.
         error: io::Error,
     },
+}
+
+impl Error {
+    /// The error of a connection that broke.
+    pub(crate) fn broken(socket: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let socket = socket.to_owned();
+        move |error| Self::Broken { socket: socket.clone(), error }
+    }
+}
+
+/// An end that comes too early has no message of its own that says anything.
+fn cause(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+            "it has ended".to_owned()
+        }
+        _ => error.to_string(),
+    }
 }

@@ -31,7 +31,7 @@ pub fn connect_or_start(place: &Place) -> Result<UnixStream> {
         }
         start(place)?;
     }
-    connect(place).map_err(|error| Error::Broken(last.unwrap_or(error)))
+    connect(place).map_err(|error| Error::broken(&place.socket())(last.unwrap_or(error)))
 }
 
 /// A stream to a daemon that listens already.

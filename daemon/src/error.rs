@@ -107,10 +107,10 @@ pub enum Error {
     #[error("the counters cannot be found in the program's memory: {0}")]
     Counters(String),
     /// A count could not be computed.
-    #[error("{0}")]
+    #[error(transparent)]
     Coverage(#[from] hearth_coverage::Error),
     /// The subject's atlas cannot be had.
-    #[error("{0}")]
+    #[error(transparent)]
     Subject(#[from] hearth_subject::Error),
     /// A system call failed.
     #[error("{what}: {error}")]

@@ -586,7 +586,7 @@ fn starts_another(place: &Place) {
             .env("HEARTH_DAEMON", hearthd())
             .args([
                 "-c",
-                "import hearth, sys; h = hearth.connect(sys.argv[1]); print(h.status()['pid']); h.stop()",
+                "import hearth, sys; h = hearth.connect(sys.argv[1]); print(h.status().pid); h.stop()",
             ])
             .arg(place.directory()),
     );

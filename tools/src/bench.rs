@@ -19,6 +19,7 @@ mod gcov;
 mod localize;
 #[path = "bench/measure.rs"]
 mod measure;
+mod needs;
 #[path = "bench/service.rs"]
 mod service;
 #[path = "bench/warm.rs"]
@@ -27,6 +28,7 @@ mod warm;
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Runs a benchmark.
 #[derive(Debug, Parser)]
@@ -62,9 +64,38 @@ enum Benchmark {
     Warm,
 }
 
-fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
-    let hearth = cli.hearth.canonicalize().with_context(|| format!("no {}", cli.hearth.display()))?;
+/// What the benchmarks call.
+const GCC: (&str, &str) = ("gcc", "apt-get install gcc");
+const GCOV: (&str, &str) = ("gcov", "apt-get install gcc");
+const FASTCOV: (&str, &str) = ("fastcov", "pip install fastcov==1.17");
+const CSMITH: (&str, &str) = ("csmith", "apt-get install csmith libcsmith-dev");
+
+impl Benchmark {
+    fn programs(self) -> needs::Programs {
+        match self {
+            Self::Gcov => {
+                &[GCOV, FASTCOV, ("gcovr", "apt-get install gcovr"), ("lcov", "apt-get install lcov")]
+            }
+            Self::Localize => &[GCC, GCOV, ("timeout", "apt-get install coreutils")],
+            Self::Service => &[],
+            Self::Warm => &[GCC, GCOV, FASTCOV, CSMITH],
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tools/bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let hearth = needs::hearth(&cli.hearth)?;
+    needs::programs(cli.name.programs())?;
     let subjects = |default: &[&str]| match cli.subjects.is_empty() {
         true => default.iter().map(|&name| name.to_owned()).collect(),
         false => cli.subjects.clone(),
@@ -81,9 +112,11 @@ fn main() -> anyhow::Result<()> {
         }
     };
     let name = cli.name.to_possible_value().context("every benchmark has a name")?;
-    std::fs::create_dir_all(&cli.output)?;
     let path = cli.output.join(name.get_name()).with_extension("json");
-    std::fs::write(&path, serde_json::to_string_pretty(&results)? + "\n")?;
+    let text = serde_json::to_string_pretty(&results)? + "\n";
+    std::fs::create_dir_all(&cli.output)
+        .and_then(|()| std::fs::write(&path, text))
+        .with_context(|| format!("cannot write {}", path.display()))?;
     println!("written to {}", path.display());
     Ok(())
 }

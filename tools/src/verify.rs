@@ -23,14 +23,18 @@ mod warm_exact;
 mod exact;
 #[path = "verify/fuzz.rs"]
 mod fuzz;
+mod needs;
 #[path = "verify/service.rs"]
 mod service;
 #[path = "verify/warm.rs"]
 mod warm;
 
+use anyhow::Context;
 use clap::{Parser, ValueEnum};
+use hearth_subject::Store;
 use peak_alloc::PeakAlloc;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Tells how much memory a fuzzed input takes.
@@ -85,13 +89,44 @@ enum Check {
     Fuzz,
 }
 
-fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tools/verify: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What random programs are made with.
+const MAKERS: needs::Programs = &[
+    ("csmith", "apt-get install csmith libcsmith-dev"),
+    ("gcc", "apt-get install gcc"),
+    ("gcov-12", "apt-get install gcc-12"),
+];
+
+/// Sees that all is there, before time is spent.
+fn check(cli: &Cli, subjects: &[String]) -> anyhow::Result<PathBuf> {
+    let hearth = needs::hearth(&cli.hearth)?;
+    if matches!(cli.name, Check::Exact) {
+        needs::programs(MAKERS)?;
+    }
+    needs::subjects(&Store::open()?, subjects)?;
+    Ok(hearth)
+}
+
+fn state_directory(cli: &Cli) -> anyhow::Result<()> {
+    std::fs::create_dir_all(&cli.state).with_context(|| format!("cannot make {}", cli.state.display()))
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
     let limit = Duration::from_secs(cli.minutes * 60);
     match cli.name {
         Check::Exact if cli.short => {
-            let hearth = cli.hearth.canonicalize()?;
             let subjects = vec!["tcc".to_owned()];
+            check(&cli, &subjects)?;
+            let hearth = check(&cli, &cli.subjects)?;
             let plan =
                 exact::Plan { subjects: subjects.clone(), seed: cli.seed, programs: 1, option_sets: 5 };
             exact::run(&hearth, &plan, limit, None)?;
@@ -99,28 +134,30 @@ fn main() -> anyhow::Result<()> {
             warm::run(&hearth, &warm::Plan { subjects, seed: cli.seed, programs: 6 }, limit, None)
         }
         Check::Exact if cli.reports => {
+            let hearth = check(&cli, &cli.subjects)?;
+            state_directory(&cli)?;
             let plan = exact::Plan {
                 subjects: cli.subjects,
                 seed: cli.seed,
                 programs: cli.programs,
                 option_sets: usize::MAX,
             };
-            std::fs::create_dir_all(&cli.state)?;
-            exact::run(&cli.hearth.canonicalize()?, &plan, limit, Some(&cli.state.join("reports.done")))
+            exact::run(&hearth, &plan, limit, Some(&cli.state.join("reports.done")))
         }
         Check::Exact => {
+            let hearth = check(&cli, &cli.subjects)?;
+            state_directory(&cli)?;
             let plan = warm::Plan { subjects: cli.subjects, seed: cli.seed, programs: cli.programs as usize };
-            std::fs::create_dir_all(&cli.state)?;
-            warm::run(&cli.hearth.canonicalize()?, &plan, limit, Some(&cli.state.join("exact.done")))
+            warm::run(&hearth, &plan, limit, Some(&cli.state.join("exact.done")))
         }
         Check::Soak => {
-            let hearth = cli.hearth.canonicalize()?;
+            let hearth = check(&cli, &cli.subjects)?;
             let runs = if cli.short { cli.runs.min(600) } else { cli.runs };
             cli.subjects.iter().try_for_each(|subject| warm::soak(&hearth, subject, runs))
         }
         Check::Service => {
-            let hearth = cli.hearth.canonicalize()?;
             let subject = if cli.short { "tcc".to_owned() } else { "gcc-11-noopt".to_owned() };
+            let hearth = check(&cli, std::slice::from_ref(&subject))?;
             let plan = service::Plan {
                 subject,
                 clients: 64,
@@ -133,7 +170,7 @@ fn main() -> anyhow::Result<()> {
         }
         Check::Fuzz => {
             let limit = if cli.short { Duration::from_secs(20) } else { limit };
-            std::fs::create_dir_all(&cli.state)?;
+            state_directory(&cli)?;
             let state = (!cli.short).then(|| cli.state.join("fuzz.done"));
             fuzz::run(cli.seed, limit, state.as_deref(), &MEMORY)
         }

@@ -1,12 +1,14 @@
 //! `hearth bench bugs`: real bugs of a compiler, from its source packages.
 
+use crate::output;
+use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use hearth_client::address::Place;
 use hearth_localize::bugs::{self, FORMAT, Manifest, PROGRAMS, Sources};
 use hearth_localize::parallel::Connections;
 use hearth_subject::{Recipe, Store, source};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressStyle;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
     let store = Store::open()?;
     let subject = store.find("gcc-11")?;
     let subject_source = subject.source_directory().context("the subject gcc-11 has no source")?;
-    let bar = ProgressBar::new_spinner().with_style(ProgressStyle::with_template("{spinner} {wide_msg}")?);
+    let bar = terminal::progress_bar().with_style(ProgressStyle::with_template("{spinner} {wide_msg}")?);
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
     bar.set_message("unpacking the test suites of GCC 11.3 and 12.2 (a minute, once)");
     let old = source::unpack(&store, Recipe::Gcc11, &PROGRAMS)?;
@@ -62,6 +64,6 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
         Manifest { format: FORMAT, subject: "gcc-11".to_owned(), package: "gcc-12-source".to_owned(), bugs };
     fs::write(&args.output, serde_json::to_string_pretty(&manifest)? + "\n")
         .with_context(|| format!("cannot write {}", args.output.display()))?;
-    println!("{} bugs, written to {}", manifest.bugs.len(), args.output.display());
+    output::line(format_args!("{} bugs, written to {}", manifest.bugs.len(), args.output.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,12 +1,15 @@
 //! `hearthd`, the daemon. Clients start it themselves when they need it.
 
+// They panic when nobody reads.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod libstdcxx;
 
 use clap::Parser;
 use hearth_client::address::Place;
 use hearth_daemon::launch::LAUNCH_ARGUMENT;
 use hearth_daemon::service::{Ended, Options, holder, serve};
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -36,7 +39,13 @@ fn main() -> ExitCode {
         return hearth_daemon::sandbox::main();
     }
     let cli = Cli::parse();
-    tracing_subscriber::fmt().json().with_writer(io::stderr).with_target(false).init();
+    // A log that cannot be written, as on a full disk, must not end the daemon.
+    tracing_subscriber::fmt()
+        .json()
+        .with_writer(io::stderr)
+        .with_target(false)
+        .log_internal_errors(false)
+        .init();
     let place = cli.directory.map_or_else(Place::of_user, Place::at);
     let options = std::env::current_exe().map(|launcher| Options {
         place: place.clone(),
@@ -54,7 +63,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             // Whoever started it reads this line.
-            println!("{error}");
+            let _ = writeln!(io::stdout(), "{error}");
             tracing::error!(%error, "cannot serve");
             ExitCode::FAILURE
         }

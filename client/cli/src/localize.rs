@@ -1,10 +1,13 @@
 //! `hearth localize`: the guilty file and function of a compiler, from a program that fails.
 
+use crate::output::{self, cannot_write, check_writable, tell};
+use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hearth_client::address::Place;
 use hearth_client::protocol::{Aggregation, Formula, Suspect};
+use hearth_coverage::name_text;
 use hearth_localize::bugs;
 use hearth_localize::html::{self, About};
 use hearth_localize::localize::{Localization, Progress, Request, localize as find};
@@ -13,13 +16,14 @@ use hearth_localize::oracle::{Kind, Verdict, shown};
 use hearth_localize::parallel::Connections;
 use hearth_localize::technique::Technique;
 use hearth_subject::{Recipe, Store, source};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressStyle;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -128,7 +132,7 @@ impl SearchArgs {
         match Store::open().and_then(|store| source::unpack(&store, recipe, &parts)) {
             Ok(directory) => Some(directory.join(INGREDIENTS)),
             Err(error) => {
-                eprintln!("hearth: mutants go without parts of {subject}'s test programs: {error}");
+                tell(format_args!("hearth: mutants go without parts of {subject}'s test programs: {error}"));
                 None
             }
         }
@@ -161,12 +165,12 @@ fn by_name<T: DeserializeOwned>(name: &str) -> Result<T, String> {
 pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     let text = fs::read(&args.program).with_context(|| format!("cannot read {}", args.program.display()))?;
     if let Some(path) = &args.html {
-        check_writable(path)?;
+        check_writable(path).map_err(|error| cannot_write(path, "--html", &error))?;
     }
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launcher = std::env::current_exe()?;
     let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
-    let bar = ProgressBar::new_spinner().with_style(style);
+    let bar = terminal::progress_bar().with_style(style);
     bar.set_message("looking for the compiler's test programs, which are unpacked once");
     bar.enable_steady_tick(Duration::from_millis(200));
     let ingredients = args.search.ingredients(&args.subject, &[args.technique]);
@@ -197,17 +201,14 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     let found = found?;
     // What is printed is not lost if the page cannot be written.
     let page = args.html.as_deref().map(|path| write_page(path, &page_of(args, &request, &found)));
-    let mut output = io::stdout().lock();
-    let written = match args.json {
-        true => writeln!(output, "{}", as_json(&found, &request)),
-        false => print(&mut output, &found, args),
-    };
-    match written {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        written => written.context("cannot write the result")?,
-    }
+    let mut text = Vec::new();
+    match args.json {
+        true => writeln!(text, "{}", as_json(&found, &request)),
+        false => print(&mut text, &found, args),
+    }?;
+    let written = output::write(&text);
     page.transpose()?;
+    written?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -224,32 +225,10 @@ pub fn line_of(progress: &Progress) -> String {
     )
 }
 
-/// Sees that a file can be written, and leaves all as it was: the time is spent only then.
-fn check_writable(path: &Path) -> anyhow::Result<()> {
-    let is_new = !path.exists();
-    fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .with_context(|| cannot_write(path))?;
-    if is_new {
-        fs::remove_file(path).with_context(|| cannot_write(path))?;
-    }
-    Ok(())
-}
-
-fn cannot_write(path: &Path) -> String {
-    format!(
-        "cannot write {}; give --html a file in a directory that exists and may be written to",
-        path.display()
-    )
-}
-
 fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
-    fs::write(path, page).with_context(|| cannot_write(path))?;
+    fs::write(path, page).map_err(|error| cannot_write(path, "--html", &error))?;
     // Standard output may be JSON.
-    eprintln!("the report is {}", path.display());
+    tell(format_args!("the report is {}", path.display()));
     Ok(())
 }
 
@@ -280,7 +259,8 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         ),
     };
     html::page(&about, found, |source| {
-        fs::read(source).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        let path = PathBuf::from(OsString::from_vec(name_text::to_bytes(source).into_owned()));
+        fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     })
 }
 
@@ -386,6 +366,6 @@ pub fn execute(program: Option<OsString>) -> ExitCode {
         }
         Err(error) => error,
     };
-    eprintln!("hearth: cannot execute the program: {error:#}");
+    tell(format_args!("hearth: cannot execute the program: {error:#}"));
     ExitCode::FAILURE
 }

@@ -1,20 +1,26 @@
 //! `hearth`, the command users type.
 
+// They panic when nobody reads; `output` does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod bench;
 mod exec;
 mod libstdcxx;
 mod localize;
+mod output;
 mod replay;
 mod report;
 mod run;
 mod service;
 mod subject;
+mod terminal;
 mod view;
+mod working_directory;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use hearth_localize::toolchain::EXECUTE_ARGUMENT;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Keeps coverage-instrumented compilers warm and tells what a compile executed.
@@ -87,18 +93,23 @@ fn main() -> ExitCode {
         Command::Top(args) => service::top(&args),
         Command::Stop => service::stop(),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "hearth", &mut std::io::stdout());
-            Ok(ExitCode::SUCCESS)
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hearth", &mut text);
+            output::write(&text).map(|()| ExitCode::SUCCESS).map_err(Into::into)
         }
-        Command::Man { directory } => clap_mangen::generate_to(Cli::command(), directory)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(Into::into),
+        Command::Man { directory } => write_manual(&directory).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,
-        Err(error) => {
-            eprintln!("hearth: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => output::fail(&error),
     }
+}
+
+fn write_manual(directory: &Path) -> anyhow::Result<()> {
+    clap_mangen::generate_to(Cli::command(), directory).map_err(|error| {
+        anyhow::anyhow!(
+            "cannot write the manual pages into {}: {error}; name a directory that exists and may be written to",
+            directory.display()
+        )
+    })
 }

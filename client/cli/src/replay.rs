@@ -1,6 +1,8 @@
 //! `hearth replay`: localizes all bugs of a manifest, and prints how well.
 
 use crate::localize::{SearchArgs, line_of, technique_parser};
+use crate::output;
+use crate::terminal;
 use anyhow::{Context, ensure};
 use clap::Args;
 use hearth_client::address::Place;
@@ -14,7 +16,8 @@ use hearth_localize::replay::{
 };
 use hearth_localize::technique::Technique;
 use hearth_subject::{Recipe, Store, source};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressStyle;
+use std::fmt::{self, Write as _};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -69,7 +72,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         })
         .collect();
     let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}")?;
-    let bar = ProgressBar::new_spinner().with_style(style);
+    let bar = terminal::progress_bar().with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     let setting = |technique: Technique, seed: u64| Setting {
         version: VERSION,
@@ -86,7 +89,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             continue;
         }
         if last.replace((technique, seed)) != Some((technique, seed)) {
-            bar.suspend(|| println!("\n{}, seed {seed}", technique.name()));
+            bar.suspend(|| output::line(format_args!("\n{}, seed {seed}", technique.name())))?;
         }
         let what = format!("{} of {}: {}", number + 1, tasks.len(), bug.program);
         let place =
@@ -95,7 +98,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             bar.set_message(format!("{what}, {}", line_of(progress)));
         })?;
         append(&args.state, &replayed)?;
-        bar.suspend(|| print_bug(&replayed));
+        bar.suspend(|| output::line(line_of_bug(&replayed)))?;
         done.push(replayed);
     }
     bar.finish_and_clear();
@@ -110,7 +113,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         if rows.iter().all(|row| row.bugs.is_empty()) {
             continue;
         }
-        print_table(kind, &rows, args.repeat);
+        output::write(table(kind, &rows, args.repeat)?.as_bytes())?;
         if let Some(directory) = &args.plots {
             draw(directory, kind, &rows)?;
         }
@@ -184,7 +187,7 @@ fn append(path: &Path, replayed: &Replayed) -> anyhow::Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn print_bug(bug: &Replayed) {
+fn line_of_bug(bug: &Replayed) -> String {
     let first = |ranks: &[u32]| match (&bug.refusal, ranks.first()) {
         (None, Some(rank)) => rank.to_string(),
         _ => "-".to_owned(),
@@ -194,7 +197,7 @@ fn print_bug(bug: &Replayed) {
         Some(refusal) => format!("not localized: {refusal}"),
         None => format!("{} of {} judged pass, {:.1} s", bug.passing, bug.judged, bug.total_s),
     };
-    println!("{name:<18} file {:>4}  function {:>5}  {what}", first(&bug.files), first(&bug.functions));
+    format!("{name:<18} file {:>4}  function {:>5}  {what}", first(&bug.files), first(&bug.functions))
 }
 
 /// What came of a technique: of each bug the median of the repeats.
@@ -231,36 +234,41 @@ fn name_of(kind: BugKind) -> &'static str {
     }
 }
 
-fn print_table(kind: BugKind, rows: &[Row<'_>], repeat: u64) {
+fn table(kind: BugKind, rows: &[Row<'_>], repeat: u64) -> Result<String, fmt::Error> {
+    let mut text = String::new();
     let bugs = rows.iter().map(|row| row.bugs.len()).max().unwrap_or(0);
     let median = if repeat > 1 { format!(", medians of {repeat} repeats") } else { String::new() };
-    println!("\n{}: {bugs} bugs{median}", name_of(kind));
-    println!(
+    writeln!(text, "\n{}: {bugs} bugs{median}", name_of(kind))?;
+    writeln!(
+        text,
         "{:<13} {:<10} {:>4} {:>5} {:>5} {:>6} {:>6} {:>8} {:>8} {:>10}",
         "", "", "bugs", "Top-1", "Top-5", "Top-10", "Top-20", "MFR", "MAR", "s per bug"
-    );
+    )?;
     for row in rows {
         let seconds = row.bugs.iter().map(|bug| bug.total_s).sum::<f64>() / row.bugs.len().max(1) as f64;
         for (level, summary) in [("files", row.files()), ("functions", row.functions())] {
             let [one, five, ten, twenty] = summary.top;
-            println!(
+            writeln!(
+                text,
                 "{:<13} {level:<10} {:>4} {one:>5} {five:>5} {ten:>6} {twenty:>6} {:>8.1} {:>8.1} {seconds:>10.1}",
                 row.technique.name(),
                 summary.bugs,
                 summary.mean_first_rank,
                 summary.mean_average_rank
-            );
+            )?;
         }
     }
     for row in rows {
         if let Some(overlap) = row.overlap {
-            println!(
+            writeln!(
+                text,
                 "{}: the first five files of two seeds have {:.0} % in common, on average",
                 row.technique.name(),
                 100.0 * overlap
-            );
+            )?;
         }
     }
+    Ok(text)
 }
 
 /// Draws how many bugs are found: by rank, and over the time.
@@ -293,7 +301,7 @@ fn draw(directory: &Path, kind: BugKind, rows: &[Row<'_>]) -> anyhow::Result<()>
     ] {
         let path = directory.join(format!("{file}-{name}.svg"));
         fs::write(&path, drawing).with_context(|| format!("cannot write {}", path.display()))?;
-        println!("drawn: {}", path.display());
+        output::line(format_args!("drawn: {}", path.display()))?;
     }
     Ok(())
 }

@@ -6,17 +6,20 @@ mod output;
 mod pipeline;
 
 use crate::libstdcxx;
+use crate::output::{OutputError, tell};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use find::Object;
 use hearth_coverage::canonical::canonical_name;
 use hearth_coverage::format::{cobertura, gcov_json, lcov, text};
+use hearth_coverage::name_text;
 use hearth_coverage::tree::{Branches, Tree};
-use object::{Failure, Worker};
+use object::{Failure, Worker, find_sources, path_of};
 use output::Output;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -38,7 +41,8 @@ pub struct ReportArgs {
     /// The directory to search for .gcda files (and for their .gcno files, which lie beside them)
     #[arg(long, value_name = "DIR")]
     gcda: PathBuf,
-    /// Search here for the .gcno files, by the same relative path or the longest tail of it that exists
+    /// Search here for the .gcno files, by the same relative path or the longest tail of it that exists; for
+    /// programs built with -fprofile-dir, by the path in the .gcda file's name
     #[arg(long, value_name = "DIR")]
     notes: Option<PathBuf>,
     /// Count objects that left no .gcda file as never executed, instead of leaving them out
@@ -92,19 +96,21 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         Format::GcovJson => write_documents(args, &objects, &mut output),
         _ => write_tree(args, &objects, &mut output),
     };
-    let failures = match written.and_then(|failures| output.finish().map(|()| failures)) {
-        // Whoever reads the output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
-        result => result.context("cannot write the report")?,
-    };
+    let place = output.place();
+    let written = written.and_then(|failures| output.finish().map(|()| failures));
+    let failures = written.map_err(|error| OutputError::new(place, error))?;
     for failure in &failures {
-        eprintln!("hearth: {failure}");
+        tell(format_args!("hearth: {failure}"));
     }
     let reported = objects.len() - failures.len();
     if !failures.is_empty() {
-        eprintln!("hearth: {reported} of {} objects reported, {} left out", objects.len(), failures.len());
+        tell(format_args!(
+            "hearth: {reported} of {} objects reported, {} left out",
+            objects.len(),
+            failures.len()
+        ));
     } else if !args.quiet && args.output.is_some() {
-        eprintln!("hearth: {reported} objects reported");
+        tell(format_args!("hearth: {reported} objects reported"));
     }
     Ok(match (failures.len(), reported) {
         (0, _) => ExitCode::SUCCESS,
@@ -122,7 +128,8 @@ fn write_documents(args: &ReportArgs, objects: &[Object], output: &mut Output) -
         || (Worker::new(args.branches), gcov_json::Writer::new(args.branches, &names)),
         |(worker, writer), object, text, offer| {
             let (map, coverage) = worker.cover(object)?;
-            let data = canonical_name(&object.data.to_string_lossy(), &|path| Path::new(path).exists());
+            let data = name_text::from_bytes(object.data.as_os_str().as_bytes());
+            let data = canonical_name(&data, &|name| path_of(name).exists());
             writer.write(&data, &map, &coverage, text, offer);
             Ok(())
         },
@@ -146,7 +153,11 @@ fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io:
     pipeline::in_order(
         objects,
         || Worker::new(args.branches),
-        |worker, object, _, _| worker.cover(object),
+        |worker, object, _, _| {
+            let (mut map, coverage) = worker.cover(object)?;
+            find_sources(&mut map, &object.notes);
+            Ok((map, coverage))
+        },
         |_, result| {
             match result {
                 Some(Ok((map, coverage))) => tree.add(&map, &coverage, branches),
@@ -165,7 +176,7 @@ fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io:
             let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
             cobertura::write(&tree, now_s, &mut bytes)?;
         }
-        Format::Text => text::write(&tree, &|name| fs::read(name).ok(), &mut bytes),
+        Format::Text => text::write(&tree, &|name| fs::read(path_of(name)).ok(), &mut bytes),
         Format::Lcov | Format::GcovJson => lcov::write(&tree, args.branches, &mut bytes),
     }
     output.write(&bytes)?;

@@ -1,7 +1,9 @@
 //! `hearth run`: a program on one input, from a warm process, with its coverage.
 
+use crate::output::{self, cannot_write, check_writable};
 use crate::run::report::ReportFormat;
 use crate::run::show::Runs;
+use crate::working_directory;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use hearth_daemon::launch::SandboxPolicy;
@@ -10,7 +12,6 @@ use hearth_daemon::order::{Order, Resolver};
 use hearth_daemon::{Outcome, Pool, RunRequest, WarmPoint};
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -43,7 +44,7 @@ pub struct RunArgs {
     /// Run so many times, and tell how long the runs took
     #[arg(long, value_name = "N", default_value_t = 1)]
     repeat: u32,
-    /// Print one JSON object instead of the program's output
+    /// Print one JSON object instead of the program's output; bytes that are not UTF-8 are {"base64": "..."}
     #[arg(long)]
     json: bool,
     /// Write the run's coverage to a file
@@ -63,7 +64,7 @@ pub struct RunArgs {
 }
 
 /// What a run may use.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
     /// Time on the wall, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = RunLimits::default().wall_ms)]
@@ -133,10 +134,12 @@ pub fn own_pool() -> anyhow::Result<Pool> {
 /// Runs the command.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let read = |path: &PathBuf| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    let directory = working_directory::here()?;
     let order = Order {
         arguments: args.arguments.clone(),
         input: args.input.clone(),
         warm: args.warm.clone(),
+        directory,
         ..args.limits.order(&args.subject)?
     };
     let request = RunRequest {
@@ -146,6 +149,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         keep_counters: args.report.is_some(),
         ..RunRequest::default()
     };
+    if let Some(path) = &args.report {
+        check_writable(path).map_err(|error| cannot_write(path, "--report", &error))?;
+    }
     if args.repeat == 0 {
         bail!("--repeat 0 would run nothing");
     }
@@ -158,9 +164,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         runs.times.push(run_once()?.run.times);
     }
     if let Some(path) = &args.report {
-        pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
-            report::write(path, args.report_format, worker, &runs.first)
+        let text = pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
+            report::text(args.report_format, worker, &runs.first)
         })?;
+        fs::write(path, text).map_err(|error| cannot_write(path, "--report", &error))?;
     }
     let first = &runs.first;
     if args.write {
@@ -173,12 +180,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         let document = show::document(&runs, resolved.map.as_deref());
         let mut line = serde_json::to_string_pretty(&document)?;
         line.push('\n');
-        io::stdout().write_all(line.as_bytes())?;
+        output::write(line.as_bytes())?;
     } else {
-        io::stdout().write_all(&first.run.stdout)?;
-        io::stderr().write_all(&first.run.stderr)?;
+        output::write(&first.run.stdout)?;
+        output::write_error(&first.run.stderr)?;
         if !args.quiet {
-            eprint!("{}", show::summary(&runs, resolved.map.as_deref(), args.write));
+            output::tell(show::summary(&runs, resolved.map.as_deref(), args.write).trim_end());
         }
     }
     Ok(ExitCode::from(exit_code(first.run.outcome)))

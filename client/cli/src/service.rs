@@ -1,14 +1,19 @@
 //! `hearth status`, `hearth top`, `hearth stop`: the daemon, seen from outside.
 
+use crate::output;
+use crate::terminal::{self, columns, cut};
 use anyhow::bail;
 use clap::Args;
 use hearth_client::address::Place;
 use hearth_client::protocol::{Encoding, Status};
 use hearth_client::{Ask, Connection};
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+/// What is said when there is none.
+const NO_DAEMON: &str = "no daemon is running; the first client starts it";
 
 /// The arguments of `hearth status`.
 #[derive(Debug, Args)]
@@ -37,17 +42,17 @@ fn running() -> anyhow::Result<Option<Connection>> {
 pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let Some(mut connection) = running()? else {
         if args.json {
-            println!("null");
+            output::line("null")?;
         } else {
-            println!("no daemon is running; the first client starts it");
+            output::line(NO_DAEMON)?;
         }
         return Ok(ExitCode::SUCCESS);
     };
     let status = connection.status()?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        output::line(serde_json::to_string_pretty(&status)?)?;
     } else {
-        print!("{}", picture(&status));
+        output::write(picture(&status, columns()).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -55,7 +60,7 @@ pub fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
 /// Shows how the daemon is, again and again.
 pub fn top(args: &TopArgs) -> anyhow::Result<ExitCode> {
     let Some(mut connection) = running()? else {
-        println!("no daemon is running; the first client starts it");
+        output::line(NO_DAEMON)?;
         return Ok(ExitCode::SUCCESS);
     };
     let mut shown = 0;
@@ -71,16 +76,15 @@ pub fn top(args: &TopArgs) -> anyhow::Result<ExitCode> {
         let rate = before.map(|(then, count)| (runs - count) as f64 / (now - then).as_secs_f64());
         before = Some((now, runs));
         let mut text = String::new();
-        if io::stdout().is_terminal() {
+        if terminal::is_fancy(&io::stdout()) {
             // The screen is cleared, and writing begins at its top.
             text.push_str("\x1b[2J\x1b[H");
         }
-        text.push_str(&picture(&status));
+        text.push_str(&picture(&status, columns()));
         if let Some(rate) = rate {
             let _ = writeln!(text, "{rate:.1} single runs per second");
         }
-        io::stdout().write_all(text.as_bytes())?;
-        io::stdout().flush()?;
+        output::write(text.as_bytes())?;
         shown += 1;
     }
     Ok(ExitCode::SUCCESS)
@@ -89,7 +93,7 @@ pub fn top(args: &TopArgs) -> anyhow::Result<ExitCode> {
 /// Ends the daemon.
 pub fn stop() -> anyhow::Result<ExitCode> {
     let Some(mut connection) = running()? else {
-        println!("no daemon is running");
+        output::line("no daemon is running")?;
         return Ok(ExitCode::SUCCESS);
     };
     connection.call(Ask::Stop {})?;
@@ -102,7 +106,7 @@ pub fn stop() -> anyhow::Result<ExitCode> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    println!("stopped");
+    output::line("stopped")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -110,8 +114,8 @@ fn is_free(lock: &std::path::Path) -> bool {
     std::fs::File::open(lock).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// The status as text.
-fn picture(status: &Status) -> String {
+/// The status as text, its lines cut to so many columns.
+fn picture(status: &Status, columns: usize) -> String {
     let mut text = String::new();
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let _ = writeln!(
@@ -136,14 +140,15 @@ fn picture(status: &Status) -> String {
     let _ = writeln!(text, "\n{} warm zygotes", status.zygotes.len());
     for zygote in &status.zygotes {
         let name = zygote.binary.rsplit('/').next().unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "  {name} {}  at {}, {:.0} MiB, unused for {}",
-            zygote.arguments.join(" "),
+        let state = format!(
+            "  at {}, {:.0} MiB, unused for {}",
             zygote.warm,
             mib(zygote.memory_bytes),
             duration(zygote.idle_ms / 1000)
         );
+        // What is cut is the arguments, and of those as much as there must be.
+        let room = columns.saturating_sub(state.chars().count()).max(name.len() + 2);
+        let _ = writeln!(text, "{}{state}", cut(&format!("  {name} {}", zygote.arguments.join(" ")), room));
     }
     if !status.latencies.is_empty() {
         let _ = writeln!(
@@ -165,7 +170,7 @@ fn picture(status: &Status) -> String {
             ms(latency.max_us)
         );
     }
-    text
+    text.lines().map(|line| cut(line, columns) + "\n").collect()
 }
 
 fn duration(seconds: u64) -> String {

@@ -1,11 +1,12 @@
 //! `hearth subject`: building, registering and looking at subjects.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
+use crate::output;
 use anyhow::{Context, bail};
 use clap::{Subcommand, ValueEnum};
 use hearth_subject::{Addition, Level, Recipe, Store, SubjectId, build};
@@ -126,7 +127,7 @@ fn make(store: &Store, name: &str, level: Option<Level>, jobs: Option<NonZero<us
 fn remove(store: &Store, name: &str, yes: bool) -> anyhow::Result<ExitCode> {
     let id = store.resolve(name)?;
     if !yes && !confirm(&id, store)? {
-        eprintln!("nothing removed");
+        output::tell("nothing removed");
         return Ok(ExitCode::FAILURE);
     }
     store.remove(&id)?;
@@ -138,19 +139,12 @@ fn confirm(id: &SubjectId, store: &Store) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         bail!("removing {id} needs a confirmation, and there is no terminal to ask at: pass --yes");
     }
-    eprint!("remove {id} ({})? [y/N] ", store.directory(id).display());
-    io::stderr().flush().ok();
+    output::write_error(format!("remove {id} ({})? [y/N] ", store.directory(id).display()).as_bytes())?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Writes to standard output; a reader that went away, as `head` does, is no error.
 fn print(text: &str) -> anyhow::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write the output")
-        }
-        _ => Ok(()),
-    }
+    Ok(output::write(text.as_bytes())?)
 }

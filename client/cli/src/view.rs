@@ -2,6 +2,9 @@
 
 mod annotate;
 
+use crate::output;
+use crate::terminal;
+use crate::working_directory;
 use annotate::{Painter, Sources};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -11,7 +14,7 @@ use hearth_coverage::format::{cobertura, lcov};
 use hearth_coverage::tree::{LineTotals, SourceTotals, Tree};
 use serde_json::json;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,7 +31,7 @@ struct ViewArgs {
     /// Show the lines of sources whose path contains this; may be given several times
     #[arg(long, value_name = "PART")]
     source: Vec<String>,
-    /// Colours: for terminals only, always or never
+    /// Colours: for terminals only (none if NO_COLOR is set or TERM is dumb), always or never
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     color: Colour,
     /// The compiler's options; the program's path is added at the end, or takes the place of {}
@@ -111,7 +114,7 @@ pub fn cover(args: &CoverArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    io::stdout().write_all(&out)?;
+    output::write(&out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -157,7 +160,7 @@ pub fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    io::stdout().write_all(&out)?;
+    output::write(&out)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -168,6 +171,7 @@ fn compile(hearth: &mut Connection, program: &Path, view: &ViewArgs) -> anyhow::
     if !arguments.iter().any(|argument| argument == "{}") {
         arguments.push("{}".to_owned());
     }
+    working_directory::here()?;
     let order = Order { subject: view.subject.clone(), arguments, ..Order::here()? };
     let run = hearth.run(order, RunInput { input: Some(bytes.into()), ..RunInput::default() })?;
     if let Some(reason) = &run.no_coverage {
@@ -190,7 +194,7 @@ fn chosen(mut files: Vec<FileLines>, parts: &[String]) -> Vec<FileLines> {
 
 fn painter(colour: Colour) -> Painter {
     let wanted = match colour {
-        Colour::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        Colour::Auto => terminal::is_fancy(&io::stdout()),
         Colour::Always => true,
         Colour::Never => false,
     };

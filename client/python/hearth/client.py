@@ -16,12 +16,14 @@ from .messages import (
     MAGIC,
     PROTOCOL,
     Coverage,
+    DaemonGone,
     Failure,
     HearthError,
     Order,
     Quality,
     Run,
     RunRef,
+    Status,
     Suspect,
     VersionError,
     bytes_to_json,
@@ -54,12 +56,11 @@ def connect(directory: Optional[str] = None, daemon: Optional[str] = None) -> "H
     directory = directory or default_directory()
     for last in range(_TRIES):
         try:
-            stream = _connect_or_start(directory, daemon)
-            return Hearth(stream)
-        except (ConnectionError, EOFError) as error:
+            return Hearth(_connect_or_start(directory, daemon), directory)
+        except DaemonGone:
             # A daemon can end just when a client finds it.
             if last == _TRIES - 1:
-                raise HearthError(f"the daemon breaks off: {error}") from error
+                raise
     raise HearthError("the daemon cannot be reached")
 
 
@@ -77,22 +78,28 @@ def _connect_or_start(directory: str, daemon: Optional[str]) -> socket.socket:
 
 
 def _start(directory: str, daemon: Optional[str]) -> None:
-    os.makedirs(directory, mode=0o700, exist_ok=True)
-    data = os.lstat(directory)
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        data = os.lstat(directory)
+    except OSError as error:
+        raise HearthError(f"cannot make the daemon's directory: {error}; set HEARTH_RUNTIME_DIR to another") from error
     if not stat.S_ISDIR(data.st_mode) or data.st_uid != os.getuid() or data.st_mode & 0o077:
         raise HearthError(f"{directory} is not a directory that only you can enter; set HEARTH_RUNTIME_DIR")
     program = daemon or os.environ.get("HEARTH_DAEMON") or shutil.which("hearthd")
     if program is None:
         raise HearthError("hearthd is not on the path; set HEARTH_DAEMON to where it is")
     log_path = os.path.join(directory, "daemon.log")
-    with open(log_path, "ab") as log:
-        process = subprocess.Popen(
-            [program, "--directory", directory],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            start_new_session=True,
-        )
+    try:
+        with open(log_path, "ab") as log:
+            process = subprocess.Popen(
+                [program, "--directory", directory],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise HearthError(f"cannot start the daemon: {error}; set HEARTH_DAEMON to the path of hearthd") from error
     assert process.stdout is not None
     with process.stdout:
         line = process.stdout.readline().decode("utf-8", "replace").strip()
@@ -105,8 +112,10 @@ def _start(directory: str, daemon: Optional[str]) -> None:
 class Hearth:
     """A connection. Not for several threads at a time: open one for each."""
 
-    def __init__(self, stream: socket.socket) -> None:
+    def __init__(self, stream: socket.socket, directory: str) -> None:
         self._stream = stream
+        self._directory = directory
+        self._is_closed = False
         self._last_id = 0
         #: Replies that came while another request's were read.
         self._early: dict[int, list[Any]] = {}
@@ -127,7 +136,7 @@ class Hearth:
         refused = welcome.get("refused")
         if refused is not None:
             if refused["kind"] == "stopping":
-                raise ConnectionError(refused["message"])
+                raise self._gone(refused["message"])
             raise Failure(refused["kind"], refused["message"])
 
     def __enter__(self) -> "Hearth":
@@ -143,6 +152,7 @@ class Hearth:
 
     def close(self) -> None:
         """Ends the connection; the daemon goes on."""
+        self._is_closed = True
         self._stream.close()
 
     # Requests
@@ -234,9 +244,9 @@ class Hearth:
         """The runs that are kept."""
         return list(self._call({"runs": {}})["runs"])
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """How the daemon is."""
-        return dict(self._call({"status": {}})["status"])
+        return Status.from_json(self._call({"status": {}})["status"])
 
     def stop(self) -> None:
         """Ends the daemon."""
@@ -253,7 +263,7 @@ class Hearth:
         number = self._last_id
         self._send({"id": number, "ask": ask})
         self._early[number] = []
-        failure: Optional[Failure] = None
+        failure: Optional[HearthError] = None
         is_last = False
         try:
             while not is_last:
@@ -261,7 +271,7 @@ class Hearth:
                 is_last = reply["last"]
                 body = reply["body"]
                 if "failed" in body:
-                    failure = failure or Failure(body["failed"]["kind"], body["failed"]["message"])
+                    failure = failure or self._failure(body["failed"])
                 else:
                     yield body["done"]
         finally:
@@ -278,19 +288,35 @@ class Hearth:
             if reply["id"] in self._early:
                 self._early[reply["id"]].append(reply)
             elif reply["id"] == 0:
-                body = reply["body"]["failed"]
-                raise Failure(body["kind"], body["message"])
+                raise self._failure(reply["body"]["failed"])
             elif reply["id"] not in self._left:
                 raise HearthError(f"the daemon answered {reply['id']}, which was not asked")
             elif reply["last"]:
                 self._left.discard(reply["id"])
         return self._early[number].pop(0)
 
+    def _failure(self, reason: Mapping[str, str]) -> HearthError:
+        if reason["kind"] == "stopping":
+            return self._gone(reason["message"])
+        return Failure(reason["kind"], reason["message"])
+
+    def _gone(self, cause: str) -> DaemonGone:
+        path = os.path.join(self._directory, "daemon.")
+        return DaemonGone(
+            f"the daemon at {path}sock has ended: {cause}; connect again, which starts another one "
+            f"({path}log has what it said last)"
+        )
+
     def _send(self, message: Mapping[str, Any]) -> None:
         payload = json.dumps(message).encode("utf-8")
         if len(payload) > _FRAME_LIMIT:
             raise HearthError("the request is too long for a frame")
-        self._stream.sendall(struct.pack("<I", len(payload)) + payload)
+        if self._is_closed:
+            raise HearthError("this connection was closed; connect again")
+        try:
+            self._stream.sendall(struct.pack("<I", len(payload)) + payload)
+        except OSError as error:
+            raise self._gone(str(error)) from error
 
     def _receive(self) -> Any:
         (length,) = struct.unpack("<I", self._read(4))
@@ -301,9 +327,12 @@ class Hearth:
     def _read(self, count: int) -> bytes:
         parts = bytearray()
         while len(parts) < count:
-            part = self._stream.recv(min(count - len(parts), 1 << 20))
+            try:
+                part = self._stream.recv(min(count - len(parts), 1 << 20))
+            except OSError as error:
+                raise self._gone(str(error)) from error
             if not part:
-                raise EOFError("the daemon closed the connection")
+                raise self._gone("it closed the connection")
             parts += part
         return bytes(parts)
 

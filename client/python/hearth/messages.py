@@ -15,7 +15,11 @@ BASELINE = "baseline"
 
 
 class HearthError(Exception):
-    """The daemon cannot be reached, or broke off."""
+    """Something went wrong with the daemon; what, and what to do, is in the text."""
+
+
+class DaemonGone(HearthError):
+    """The daemon was stopped, or died, while this connection was open. Connect again: that starts another one."""
 
 
 class VersionError(HearthError):
@@ -199,6 +203,92 @@ class Quality:
     similarity: float
     diversity: float
     quality: float
+
+
+@dataclass(frozen=True)
+class Zygote:
+    """A warm process that waits for runs."""
+
+    #: The program.
+    binary: str
+    arguments: tuple[str, ...]
+    #: Where it waits: ``main``, ``input`` or ``symbol:NAME``.
+    warm: str
+    memory_bytes: int
+    #: Since when it was not used.
+    idle_ms: int
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How long answers to one kind of request took, in milliseconds."""
+
+    #: The request: ``run``, ``delta``, ...
+    ask: str
+    #: How many there were.
+    count: int
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the daemon is."""
+
+    #: Its version.
+    build: str
+    pid: int
+    uptime_s: int
+    #: Clients that are connected.
+    sessions: int
+    #: Runs that wait for a core, those under way, and how many can be at a time.
+    queued: int
+    running: int
+    cores: int
+    #: The daemon's own memory.
+    memory_bytes: int
+    #: Runs that are kept, what they take, and what they may take.
+    kept_runs: int
+    kept_bytes: int
+    kept_limit_bytes: int
+    zygotes: tuple[Zygote, ...]
+    latencies: tuple[Latency, ...]
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Status":
+        def zygote(item: Mapping[str, Any]) -> Zygote:
+            return Zygote(
+                binary=item["binary"],
+                arguments=tuple(item["arguments"]),
+                warm=item["warm"],
+                memory_bytes=item["memory_bytes"],
+                idle_ms=item["idle_ms"],
+            )
+
+        def latency(item: Mapping[str, Any]) -> Latency:
+            times = {f"{name}_ms": item[f"{name}_us"] / 1000 for name in ("p50", "p90", "p99", "max")}
+            return Latency(ask=item["ask"], count=item["count"], **times)
+
+        numbers = (
+            "pid",
+            "uptime_s",
+            "sessions",
+            "queued",
+            "running",
+            "cores",
+            "memory_bytes",
+            "kept_runs",
+            "kept_bytes",
+            "kept_limit_bytes",
+        )
+        return cls(
+            build=value["build"],
+            zygotes=tuple(zygote(item) for item in value["zygotes"]),
+            latencies=tuple(latency(item) for item in value["latencies"]),
+            **{name: value[name] for name in numbers},
+        )
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 use crate::canonical::canonical_name;
 use crate::gcov_sort;
 use crate::line_table::{Entries, LineTable};
+use crate::name_text;
 use crate::notes::{ARC_FAKE, ARC_FALLTHROUGH, ARC_ON_TREE, ENTRY_BLOCK, FunctionNotes, Notes};
 use crate::object_map::{
     Arc, Block, FUNCTION_ARTIFICIAL, FUNCTION_GROUP, Function, LineGroup, NO_COUNTER, ObjectMap,
@@ -19,7 +20,7 @@ fn canonical_sources(notes: &Notes<'_>, exists: &dyn Fn(&str) -> bool) -> (Vec<S
     let mut known: FxHashMap<String, u32> = FxHashMap::default();
     let mut ids = Vec::with_capacity(notes.sources.len());
     for raw in &notes.sources {
-        let raw = String::from_utf8_lossy(raw);
+        let raw = name_text::from_bytes(raw);
         if let Some(&id) = known.get(raw.as_ref()) {
             ids.push(id);
             continue;
@@ -126,7 +127,7 @@ impl<'n, 'a> Builder<'n, 'a> {
         ObjectMap {
             version: self.notes.version,
             stamp: self.notes.stamp,
-            cwd: String::from_utf8_lossy(self.notes.cwd.unwrap_or_default()).into_owned().into(),
+            cwd: name_text::from_bytes(self.notes.cwd.unwrap_or_default()).into_owned().into(),
             marks_unexecuted_blocks: self.notes.marks_unexecuted_blocks,
             is_clang: self.notes.is_clang,
             sources: self.sources.into_iter().map(finish).collect(),

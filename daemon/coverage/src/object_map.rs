@@ -18,7 +18,7 @@ pub const NO_COUNTER: u32 = u32::MAX;
 /// A source file of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// The canonical name.
+    /// The canonical name, as [`crate::name_text`] writes it.
     pub name: Cow<'a, str>,
     /// The last line with code, 0 if none.
     pub last_line: u32,

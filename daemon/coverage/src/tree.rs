@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// All sources of a tree, by absolute name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// The totals of each source.
+    /// The totals of each source; names are as [`crate::name_text`] writes them.
     pub sources: BTreeMap<String, SourceTotals>,
 }
 

@@ -1,5 +1,8 @@
 //! A subject's atlas in the cache: built from the notes when needed, mapped into memory when used.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hearth_coverage::atlas::{Atlas, NamedMap, encode};
-use hearth_coverage::{Notes, ObjectMap};
+use hearth_coverage::{Notes, ObjectMap, data_name, name_text};
 use memmap2::Mmap;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
@@ -124,9 +127,12 @@ fn build(subject: &Subject, notes: &[PathBuf], programs: &[PathBuf], fingerprint
     for program in programs {
         linked.extend(linked_objects(program)?);
     }
+    let by_key = by_key(&linked);
     let is_linked = |name: &&PathBuf| {
-        let data = directory.join(name).with_extension("gcda");
-        linked.iter().any(|text| text.ends_with(data.as_os_str().as_bytes()))
+        let path = directory.join(name).with_extension("");
+        let path = name_text::from_bytes(path.as_os_str().as_bytes());
+        let mut texts = by_key.get(data_name::key(&path)).into_iter().flatten();
+        texts.any(|text| data_name::agreement(text, &path).is_some())
     };
     let mut chosen: Vec<&PathBuf> = notes.iter().filter(is_linked).collect();
     if chosen.is_empty() {
@@ -140,8 +146,9 @@ fn build(subject: &Subject, notes: &[PathBuf], programs: &[PathBuf], fingerprint
             let bytes = fs::read(&path).at("read", &path)?;
             let notes =
                 Notes::read(&bytes).map_err(|problem| Error::Atlas { path: path.clone(), problem })?;
-            let cwd = PathBuf::from(String::from_utf8_lossy(notes.cwd.unwrap_or_default()).into_owned());
-            let map = ObjectMap::new(&notes, &|source| cwd.join(source).exists());
+            let cwd = Path::new(OsStr::from_bytes(notes.cwd.unwrap_or_default()));
+            let exists = |source: &str| cwd.join(OsStr::from_bytes(&name_text::to_bytes(source))).exists();
+            let map = ObjectMap::new(&notes, &exists);
             Ok(NamedMap { name: name.to_string_lossy().into_owned(), map })
         })
         .collect::<Result<Vec<_>>>()?;
@@ -149,6 +156,15 @@ fn build(subject: &Subject, notes: &[PathBuf], programs: &[PathBuf], fingerprint
     let bytes =
         encode(&objects, fingerprint).map_err(|problem| Error::Atlas { path: path.clone(), problem })?;
     write_whole(&path, &bytes)
+}
+
+/// The names by what they have in common with those of their objects.
+fn by_key(names: &[Vec<u8>]) -> BTreeMap<String, Vec<Cow<'_, str>>> {
+    let mut by_key: BTreeMap<String, Vec<Cow<'_, str>>> = BTreeMap::new();
+    for name in names.iter().map(|name| name_text::from_bytes(name)) {
+        by_key.entry(data_name::key(&name).to_owned()).or_default().push(name);
+    }
+    by_key
 }
 
 /// Text that ends in the name of a data file: the program spells out one for each object linked into it, but

@@ -4,6 +4,7 @@
 //! and lcov's tracefile with `lcov`, gcovr's XML with `cobertura`. Nothing is cached between calls.
 
 use crate::measure::{Contender, SubjectResult, time_all};
+use crate::needs;
 use crate::plain_run::{data_files, plain_run};
 use anyhow::Context;
 use hearth_subject::{Store, Subject};
@@ -26,8 +27,7 @@ pub fn run(
 ) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
     let store = Store::open()?;
     let mut results = BTreeMap::new();
-    for name in subjects {
-        let subject = store.find(name)?;
+    for (name, subject) in subjects.iter().zip(needs::subjects(&store, subjects)?) {
         let result = measure(hearth, &subject, repeat).with_context(|| format!("on {name}"))?;
         print(subject.id(), &result);
         results.insert(subject.id().to_owned(), result);

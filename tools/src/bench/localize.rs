@@ -3,6 +3,7 @@
 
 use crate::daemon::Daemon;
 use crate::measure::SubjectResult;
+use crate::needs;
 use crate::plain_run::data_files;
 use crate::warm::{link_notes, timed};
 use anyhow::{Context, ensure};
@@ -38,10 +39,10 @@ pub fn run(
     repeat: usize,
 ) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
     let store = Store::open()?;
+    let found = needs::subjects(&store, subjects)?;
     let program = source::unpack(&store, Recipe::Gcc12, &bugs::parts())?.join(PROGRAM);
     let mut results = BTreeMap::new();
-    for name in subjects {
-        let subject = store.find(name)?;
+    for (name, subject) in subjects.iter().zip(found) {
         let result = measure(hearth, &subject, &program, repeat).with_context(|| format!("on {name}"))?;
         print(name, &result);
         results.insert(name.clone(), result);

@@ -6,11 +6,13 @@
 use crate::daemon::Daemon;
 use crate::measure::SubjectResult;
 use crate::mutants::{mutant_input, mutant_order};
+use crate::needs;
 use anyhow::{Context, bail};
 use hearth_client::protocol::{
     Aggregation, Body, Encoding, Formula, Level, Measure, Reply, RunRef, Status, encode,
 };
 use hearth_client::{Answer, Ask};
+use hearth_subject::Store;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -30,6 +32,7 @@ pub fn run(
     subjects: &[String],
     repeat: usize,
 ) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
+    needs::subjects(&Store::open()?, subjects)?;
     let mut results = BTreeMap::new();
     for subject in subjects {
         let result = measure(hearth, subject, repeat).with_context(|| format!("on {subject}"))?;

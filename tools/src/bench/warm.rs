@@ -10,6 +10,7 @@
 //! them.
 
 use crate::measure::SubjectResult;
+use crate::needs;
 use crate::plain_run::data_files;
 use crate::programs::csmith_program;
 use anyhow::{Context, bail};
@@ -56,12 +57,14 @@ pub fn run(
     repeat: usize,
 ) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
     let store = Store::open()?;
+    // All of them are looked for first: measuring one takes minutes.
+    let pairs = needs::subjects(&store, subjects)?
+        .into_iter()
+        .map(|subject| Ok((plain(&store, &subject)?, subject)))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let mut results = BTreeMap::new();
-    for name in subjects {
-        let subject = store.find(name)?;
-        let plain =
-            store.find(&plain_name(&subject)?).context("the same compiler without instrumentation")?;
-        let result = measure(hearth, &subject, &plain, repeat).with_context(|| format!("on {name}"))?;
+    for (name, (plain, subject)) in subjects.iter().zip(&pairs) {
+        let result = measure(hearth, subject, plain, repeat).with_context(|| format!("on {name}"))?;
         print(name, &result);
         results.insert(name.clone(), result);
     }
@@ -69,11 +72,14 @@ pub fn run(
 }
 
 /// The subject of the same version and optimization without instrumentation.
-fn plain_name(subject: &Subject) -> anyhow::Result<String> {
-    match subject.manifest.level {
-        Some(level) if level.is_instrumented() => Ok(format!("{}-plain-{level}", subject.manifest.name)),
-        _ => bail!("{} is not a built-in instrumented subject", subject.id()),
-    }
+fn plain(store: &Store, subject: &Subject) -> anyhow::Result<Subject> {
+    let id = subject.id();
+    let name = match subject.manifest.level {
+        Some(level) if level.is_instrumented() => format!("{}-plain-{level}", subject.manifest.name),
+        _ => bail!("{id} is not a built-in instrumented subject; give --subjects tcc or gcc-11"),
+    };
+    needs::subject(store, &name)
+        .with_context(|| format!("{id} is compared with {name}, the same compiler without instrumentation"))
 }
 
 /// Times by name.

@@ -2,9 +2,11 @@
 
 use super::find::Object;
 use hearth_coverage::coverage::{Counters, Workspace};
-use hearth_coverage::{Data, Notes, ObjectCoverage, ObjectMap};
+use hearth_coverage::{Data, Notes, ObjectCoverage, ObjectMap, name_text};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -46,7 +48,7 @@ impl Worker {
 
     /// The map and the counts of an object.
     pub fn cover(&mut self, object: &Object) -> Result<(ObjectMap<'static>, ObjectCoverage), Failure> {
-        let exists = |path: &str| Path::new(path).exists();
+        let exists = |name: &str| path_of(name).exists();
         read(&object.notes, &mut self.notes)?;
         let notes = unusable(&object.notes, Notes::read(&self.notes))?;
         let data = if object.has_data {
@@ -66,6 +68,31 @@ impl Worker {
         };
         let coverage = ObjectCoverage::new(&map, &counters, &mut self.workspace);
         Ok((map, unusable(&object.notes, coverage)?))
+    }
+}
+
+/// The path that a source's name stands for.
+pub fn path_of(name: &str) -> PathBuf {
+    PathBuf::from(OsString::from_vec(name_text::to_bytes(name).into_owned()))
+}
+
+/// Makes the names of sources whole where the notes do not say in which directory the compiler ran: clang's do not,
+/// and GCC's only since version 9. They are looked for from the directory of the notes upwards, then from here.
+pub fn find_sources(map: &mut ObjectMap<'_>, notes: &Path) {
+    if !map.cwd.is_empty() {
+        return;
+    }
+    let notes = std::path::absolute(notes).unwrap_or_else(|_| notes.to_owned());
+    let Some(beside) = notes.parent() else { return };
+    let here = std::env::current_dir().ok();
+    for source in &mut map.sources {
+        let name = path_of(&source.name);
+        if name.is_absolute() {
+            continue;
+        }
+        let mut places = beside.ancestors().chain(here.as_deref());
+        let place = places.find(|place| place.join(&name).is_file()).unwrap_or(beside);
+        source.name = name_text::from_bytes(place.join(&name).as_os_str().as_bytes()).into_owned().into();
     }
 }
 

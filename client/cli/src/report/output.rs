@@ -1,6 +1,6 @@
 //! Where a report goes: standard output, or a file that appears only when it is complete.
 
-use anyhow::Context;
+use crate::output::cannot_write;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,14 +22,22 @@ impl Output {
         // Devices and pipes cannot be renamed onto.
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path);
-            let file = file.with_context(|| format!("cannot write to {}", path.display()))?;
+            let file = file.map_err(|error| cannot_write(path, "--output", &error))?;
             return Ok(Self { sink: Sink::File { file, partial: path.to_owned(), path: path.to_owned() } });
         }
         let mut partial = path.as_os_str().to_owned();
         partial.push(format!(".partial-{}", std::process::id()));
         let partial = PathBuf::from(partial);
-        let file = File::create(&partial).with_context(|| format!("cannot create {}", partial.display()))?;
+        let file = File::create(&partial).map_err(|error| cannot_write(path, "--output", &error))?;
         Ok(Self { sink: Sink::File { file, partial, path: path.to_owned() } })
+    }
+
+    /// What it is, in words.
+    pub fn place(&self) -> String {
+        match &self.sink {
+            Sink::Stdout(_) => "standard output".to_owned(),
+            Sink::File { path, .. } => path.display().to_string(),
+        }
     }
 
     /// Appends bytes.

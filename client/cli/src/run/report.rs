@@ -8,7 +8,6 @@ use hearth_coverage::format::{gcov_json, lcov};
 use hearth_coverage::tree::{Branches, Tree};
 use hearth_daemon::error::{Error, Result};
 use hearth_daemon::{Answer, Worker};
-use std::fs;
 use std::path::Path;
 
 /// The formats of a run's report.
@@ -20,8 +19,8 @@ pub enum ReportFormat {
     GcovJson,
 }
 
-/// Writes the report of an answer that `worker` gave.
-pub fn write(path: &Path, format: ReportFormat, worker: &Worker, answer: &Answer) -> Result<()> {
+/// The report of an answer that `worker` gave.
+pub fn text(format: ReportFormat, worker: &Worker, answer: &Answer) -> Result<Vec<u8>> {
     let harvest = answer.run.harvest.as_ref().map_err(|reason| Error::Counters(reason.clone()))?;
     let Some(map) = worker.map() else {
         return Err(Error::Counters("the subject is not instrumented".to_owned()));
@@ -55,5 +54,5 @@ pub fn write(path: &Path, format: ReportFormat, worker: &Worker, answer: &Answer
     if format == ReportFormat::Lcov {
         lcov::write(&tree, true, &mut text);
     }
-    fs::write(path, text).map_err(|error| Error::System { what: "write the report", error })
+    Ok(text)
 }

@@ -1,9 +1,11 @@
 //! What is told of runs, for people and as JSON.
 
+use hearth_client::protocol::Bytes;
 use hearth_daemon::run::Times;
 use hearth_daemon::{Answer, SubjectMap};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 /// Latency percentiles that are shown.
@@ -109,14 +111,17 @@ pub fn document(runs: &Runs, map: Option<&SubjectMap>) -> Value {
     document
 }
 
-/// One run as JSON.
+/// One run as JSON, with bytes as in the daemon's protocol.
 pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
     let run = &answer.run;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let bytes = |bytes: &[u8]| Bytes(bytes.to_vec());
     let files: Vec<Value> = run
         .files
         .iter()
-        .map(|file| json!({ "path": file.path, "size": file.bytes.len(), "text": text(&file.bytes) }))
+        .map(|file| {
+            let path = bytes(file.path.as_os_str().as_bytes());
+            json!({ "path": path, "size": file.bytes.len(), "bytes": bytes(&file.bytes) })
+        })
         .collect();
     let coverage = match coverage(answer, map) {
         Ok(coverage) => json!({
@@ -129,8 +134,8 @@ pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
     };
     json!({
         "outcome": run.outcome,
-        "stdout": text(&run.stdout),
-        "stderr": text(&run.stderr),
+        "stdout": bytes(&run.stdout),
+        "stderr": bytes(&run.stderr),
         "files": files,
         "coverage": coverage,
         "forked": run.forked,

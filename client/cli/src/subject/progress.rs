@@ -1,10 +1,12 @@
 //! Showing a build's progress: a bar on a terminal, a line now and then elsewhere.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::time::{Duration, Instant};
 
+use crate::output::tell;
+use crate::terminal;
 use hearth_subject::{Progress, Stage};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Between two lines where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
@@ -24,10 +26,9 @@ impl Reporter {
     /// A reporter for the build of the subject `id`.
     pub(super) fn new(id: &str) -> Reporter {
         let now = Instant::now();
-        let terminal = io::stderr().is_terminal();
         Reporter {
             id: id.into(),
-            bar: terminal.then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())),
+            bar: terminal::is_fancy(&io::stderr()).then(terminal::progress_bar),
             stage: Stage::Checking,
             stage_start: now,
             expected: Duration::ZERO,
@@ -76,7 +77,7 @@ impl Progress for Reporter {
                 bar.set_message(format!("about {}", words(expected)));
                 bar.tick();
             }
-            None => eprintln!("hearth: {} (about {})", self.title(), words(expected)),
+            None => tell(format_args!("hearth: {} (about {})", self.title(), words(expected))),
         }
     }
 
@@ -95,14 +96,14 @@ impl Progress for Reporter {
             self.last_line = Instant::now();
             let steps = if total > 0 { format!("{done}/{total}, ") } else { String::new() };
             let elapsed = words(self.stage_start.elapsed());
-            eprintln!("hearth: {}: {steps}{elapsed} elapsed, about {left} left", self.title());
+            tell(format_args!("hearth: {}: {steps}{elapsed} elapsed, about {left} left", self.title()));
         }
     }
 
     fn note(&mut self, message: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("hearth: {message}")),
-            None => eprintln!("hearth: {message}"),
+            Some(bar) => bar.suspend(|| tell(format_args!("hearth: {message}"))),
+            None => tell(format_args!("hearth: {message}")),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Cobertura's XML, which CI services show beside a change.
 
+use crate::name_text;
 use crate::tree::{LineTotals, SourceTotals, Tree};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
@@ -16,10 +17,11 @@ pub fn write(tree: &Tree, timestamp_s: u64, out: &mut Vec<u8>) -> io::Result<()>
     xml.write_event(Event::DocType(BytesText::from_escaped(
         "coverage SYSTEM 'http://cobertura.sourceforge.net/xml/coverage-04.dtd'",
     )))?;
-    let mut packages: BTreeMap<&str, Vec<(&str, &SourceTotals)>> = BTreeMap::new();
+    let mut packages: BTreeMap<String, Vec<(String, &SourceTotals)>> = BTreeMap::new();
     for (name, source) in &tree.sources {
+        let name = name_text::shown(&name_text::to_bytes(name));
         let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
-        packages.entry(directory).or_default().push((name, source));
+        packages.entry(directory.to_owned()).or_default().push((name, source));
     }
     let mut root = start("coverage", &Summary::of(tree.sources.values()).rates());
     root.push_attribute(("version", concat!("hearth ", env!("CARGO_PKG_VERSION"))));
@@ -39,7 +41,7 @@ pub fn write(tree: &Tree, timestamp_s: u64, out: &mut Vec<u8>) -> io::Result<()>
         xml.write_event(Event::Start(package))?;
         xml.write_event(Event::Start(BytesStart::new("classes")))?;
         for (name, source) in sources {
-            write_class(&mut xml, name, source)?;
+            write_class(&mut xml, &name, source)?;
         }
         xml.write_event(Event::End(BytesEnd::new("classes")))?;
         xml.write_event(Event::End(BytesEnd::new("package")))?;
@@ -59,7 +61,7 @@ fn write_class(xml: &mut Writer<&mut Vec<u8>>, name: &str, source: &SourceTotals
     for (name, totals) in source.sorted_functions() {
         let called = if totals.execution_count != 0 { "1.0" } else { "0.0" };
         let mut method = BytesStart::new("method");
-        method.push_attribute(("name", String::from_utf8_lossy(name).as_ref()));
+        method.push_attribute(("name", name_text::shown(name).as_str()));
         method.push_attribute(("signature", ""));
         method.push_attribute(("line-rate", called));
         method.push_attribute(("branch-rate", called));

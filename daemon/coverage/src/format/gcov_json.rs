@@ -2,6 +2,7 @@
 
 use crate::coverage::ObjectCoverage;
 use crate::gcov_sort;
+use crate::name_text;
 use crate::object_map::{Function, ObjectMap};
 
 pub use names::Names;
@@ -73,11 +74,11 @@ impl<'a> Writer<'a> {
         text.extend_from_slice(b"], \"format_version\": \"1\", ");
         if map.version.at_least(90) {
             text.extend_from_slice(b"\"current_working_directory\": ");
-            write_string(map.cwd.as_bytes(), text);
+            write_string(&name_text::to_bytes(&map.cwd), text);
             text.extend_from_slice(b", ");
         }
         text.extend_from_slice(b"\"data_file\": ");
-        write_string(data_file.as_bytes(), text);
+        write_string(&name_text::to_bytes(data_file), text);
         text.extend_from_slice(b"}\n");
     }
 
@@ -101,7 +102,7 @@ impl<'a> Writer<'a> {
             document.end_piece();
         }
         document.text.extend_from_slice(b"], \"file\": ");
-        write_string(map.sources[source].name.as_bytes(), document.text);
+        write_string(&name_text::to_bytes(&map.sources[source].name), document.text);
         document.text.push(b'}');
     }
 

@@ -1,5 +1,6 @@
 //! lcov's tracefile, the `.info` that genhtml and most services read.
 
+use crate::name_text;
 use crate::tree::{SourceTotals, Tree};
 
 /// Appends the whole tree.
@@ -12,7 +13,7 @@ pub fn write(tree: &Tree, branches: bool, out: &mut Vec<u8>) {
 
 fn write_source(name: &str, source: &SourceTotals, branches: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(b"SF:");
-    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(&name_text::to_bytes(name));
     out.push(b'\n');
     let functions = source.sorted_functions();
     for (name, totals) in &functions {

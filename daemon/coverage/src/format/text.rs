@@ -1,16 +1,18 @@
 //! Annotated source, as gcov's `.gcov` files: count, line number, text.
 
+use crate::name_text;
 use crate::tree::{LineTotals, Tree};
 use std::io::Write;
 
-/// Appends every source of the tree; `read_source` gives a source's text, if it can be had.
+/// Appends every source of the tree; `read_source` gives the text of a source, by its name in the tree, if it can
+/// be had.
 pub fn write(tree: &Tree, read_source: &dyn Fn(&str) -> Option<Vec<u8>>, out: &mut Vec<u8>) {
     for (name, source) in &tree.sources {
         if source.lines.is_empty() {
             continue;
         }
         out.extend_from_slice(b"        -:    0:Source:");
-        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(&name_text::to_bytes(name));
         out.push(b'\n');
         match read_source(name) {
             Some(text) => write_annotated(&source.lines, &text, out),
