@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::limits::{FUNCTIONS, OBJECTS};
 use crate::memory::{Memory, PAGE_BYTES};
 use hearth_coverage::atlas::Atlas;
+use hearth_coverage::data_name;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io;
@@ -84,8 +85,7 @@ fn by_name<'a>(atlas: &Atlas<'a>) -> BTreeMap<String, Vec<(usize, &'a str)>> {
         let Some(name) = atlas.object_name(object).and_then(|name| name.strip_suffix(".gcno")) else {
             continue;
         };
-        let file = name.rsplit('/').next().unwrap_or(name);
-        objects.entry(file.to_owned()).or_default().push((object, name));
+        objects.entry(data_name::key(name).to_owned()).or_default().push((object, name));
     }
     objects
 }
@@ -99,11 +99,9 @@ pub fn object_of(atlas: &Atlas<'_>, name: &str) -> Option<usize> {
 /// The object with this data file: the one whose name agrees with it for longest.
 fn object_named(by_name: &BTreeMap<String, Vec<(usize, &str)>>, name: &str) -> Option<usize> {
     let name = name.strip_suffix(".gcda")?;
-    let file = name.rsplit('/').next().unwrap_or(name);
-    let is_end =
-        |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    let candidates = by_name.get(file)?.iter().filter(|(_, end)| is_end(end));
-    candidates.max_by_key(|(_, end)| end.len()).map(|&(object, _)| object)
+    let candidates = by_name.get(data_name::key(name))?.iter();
+    let agreeing = candidates.filter_map(|&(object, end)| Some((data_name::agreement(name, end)?, object)));
+    agreeing.max().map(|(_, object)| object)
 }
 
 struct Finder<'m, 'a> {

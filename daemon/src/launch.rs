@@ -4,7 +4,7 @@ use crate::error::{During, Error, Result};
 use crate::limits::{EARLY_OUTPUT_BYTES, START_OUTPUT_BYTES};
 use crate::stage::contents;
 use crate::zygote::ZygoteKey;
-use crate::{packet, sandbox, shim};
+use crate::{packet, program, sandbox, shim};
 use command_fds::{CommandFdExt, FdMapping};
 use hearth_client::address::Place;
 use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, INACTIVE, SHIM_FD};
@@ -39,6 +39,8 @@ pub(crate) struct Order {
     pub arguments: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
     pub directory: PathBuf,
+    /// A library that is loaded before the shim.
+    pub first_library: Option<String>,
     /// Processes that runs may have at a time.
     pub processes: u64,
     /// Paths that runs do not see, besides those that are always hidden.
@@ -102,12 +104,18 @@ pub(crate) struct Launched {
     pub limits_processes_by_user: bool,
 }
 
-/// The environment of a subject under Hearth, `control` being the shim's variable.
+/// The environment of a subject under Hearth, `control` being the shim's variable. A library that must be the first is
+/// loaded before the shim.
 #[must_use]
-pub fn environment(given: &[(OsString, OsString)], control: &str) -> Vec<(OsString, OsString)> {
+pub fn environment(
+    given: &[(OsString, OsString)],
+    control: &str,
+    first_library: Option<&str>,
+) -> Vec<(OsString, OsString)> {
     let mut environment = given.to_vec();
     environment.retain(|(name, _)| hearth_shim_abi::OWN_VARIABLES.iter().all(|own| name != own));
-    environment.push(("LD_PRELOAD".into(), format!("/proc/self/fd/{SHIM_FD}").into()));
+    let first = first_library.map(|library| format!("{library}:")).unwrap_or_default();
+    environment.push(("LD_PRELOAD".into(), format!("{first}/proc/self/fd/{SHIM_FD}").into()));
     environment.push(("LD_BIND_NOW".into(), "1".into()));
     environment.push((CONTROL_VARIABLE.into(), control.into()));
     environment
@@ -119,13 +127,15 @@ pub fn environment(given: &[(OsString, OsString)], control: &str) -> Vec<(OsStri
 /// # Errors
 /// If there is no memory for the shim.
 pub fn plain_command(key: &ZygoteKey) -> io::Result<Command> {
+    let program = program::inspect(&key.binary, None).map_err(io::Error::other)?;
+    let first_library = program.first_library;
     let mut command = Command::new(&key.binary);
     // SAFETY: the function makes one system call, which is all that may be done there.
     unsafe { command.pre_exec(fix_addresses) };
     command
         .args(key.arguments.iter().skip(1))
         .env_clear()
-        .envs(environment(&key.environment, INACTIVE))
+        .envs(environment(&key.environment, INACTIVE, first_library.as_deref()))
         .current_dir(&key.directory)
         .fd_mappings(vec![FdMapping { parent_fd: shim::file()?.into(), child_fd: SHIM_FD }])
         .map_err(io::Error::other)?;

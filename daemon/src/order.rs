@@ -97,6 +97,12 @@ impl Resolver {
     /// # Errors
     /// If there is no such subject or program, or the order contradicts itself.
     pub fn resolve(&self, order: &Order) -> Result<Resolved> {
+        if !order.directory.is_dir() {
+            return Err(Error::Order(format!(
+                "the working directory {} is not there; make it, or name one that exists",
+                order.directory.display()
+            )));
+        }
         let (binary, map) = self.program(order)?;
         let revision = revision(&binary);
         let map = map.map(|subject| self.open(&subject, revision)).transpose()?;

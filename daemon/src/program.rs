@@ -4,11 +4,14 @@ use crate::error::{Error, ProgramProblem, Result};
 use hearth_coverage::demangle::demangle;
 use object::elf;
 use object::read::ReadCache;
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, Sym};
 use std::fs::File;
 use std::path::Path;
 
 type Header = elf::FileHeader64<object::Endianness>;
+
+/// The address sanitizer's run-time, as GCC links it.
+const SANITIZER: &str = "libasan.so";
 
 /// A program or library: where things are in its file's address space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub struct Program {
     pub gcov_root: Option<u64>,
     /// The function asked for.
     pub function: Option<u64>,
+    /// A library that refuses to be loaded after any other: the address sanitizer's run-time.
+    pub first_library: Option<String>,
 }
 
 /// Looks into a file; `function` is the name of one to find.
@@ -71,6 +76,13 @@ fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Resu
         }
     }
     let sections = header.sections(endian, data).map_err(damaged)?;
+    if let Some((entries, strings)) = sections.dynamic(endian, data).map_err(damaged)? {
+        let strings = sections.strings(endian, data, strings).map_err(damaged)?;
+        let needed = entries.iter().filter(|entry| entry.tag32(endian) == Some(elf::DT_NEEDED));
+        let names = needed.filter_map(|entry| entry.string(endian, strings).ok());
+        let names = names.filter_map(|name| std::str::from_utf8(name).ok());
+        program.first_library = names.filter(|name| name.starts_with(SANITIZER)).map(str::to_owned).next();
+    }
     let symbols = sections.symbols(endian, data, elf::SHT_SYMTAB).map_err(damaged)?;
     program.has_symbols = !symbols.is_empty();
     // All names in one read: one by one they would take a second.

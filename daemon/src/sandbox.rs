@@ -169,7 +169,7 @@ fn start(daemon: &mut UnixStream, order: &Order, mut sandbox: Sandbox) -> Result
         .arg0(order.arguments.first().map_or(order.binary.as_os_str(), |argument| argument))
         .args(order.arguments.iter().skip(1))
         .env_clear()
-        .envs(environment(&order.environment, &CONTROL_FD.to_string()))
+        .envs(environment(&order.environment, &CONTROL_FD.to_string(), order.first_library.as_deref()))
         .current_dir(&order.directory)
         .stdin(Stdio::null());
     for fd in [CONTROL_FD, SHIM_FD] {

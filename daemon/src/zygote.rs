@@ -147,6 +147,7 @@ impl Zygote {
             arguments: key.arguments.clone(),
             environment: key.environment.clone(),
             directory: key.directory.clone(),
+            first_library: program.first_library.clone(),
             processes: key.processes,
             hidden: launcher.hidden.clone(),
             shown: key.shown.clone(),

@@ -215,7 +215,7 @@ pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
         Target::Memory(_) if flags & libc::O_DIRECTORY != 0 => Some(Err(libc::ENOTDIR)),
         Target::Memory(fd) => Some(reopen(fd, flags)),
         Target::Removed if flags & libc::O_CREAT == 0 => Some(Err(libc::ENOENT)),
-        Target::Removed => Some(create(path, mode).and_then(|fd| reopen(fd, flags))),
+        Target::Removed => Some(create_and_open(path, flags, mode)),
         Target::Real if !writes => None,
         Target::Real => match sys::mode_of(path.terminated()).map(|mode| mode & libc::S_IFMT) {
             // Devices, pipes and sockets are no files; writing to a directory is an error the kernel knows.
@@ -226,7 +226,7 @@ pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
             Ok(_) => Some(copy_and_open(path, flags, mode)),
             Err(_) if flags & libc::O_CREAT == 0 => Some(Err(libc::ENOENT)),
             Err(_) => match sys::mode_of(path.parent().terminated()) {
-                Ok(_) => Some(create(path, mode).and_then(|fd| reopen(fd, flags))),
+                Ok(_) => Some(create_and_open(path, flags, mode)),
                 Err(error) => Some(Err(error)),
             },
         },
@@ -269,6 +269,14 @@ pub fn open_temporary(name: &mut [u8], suffix: usize, flags: c_int) -> Result<c_
     open(&path, flags, 0o600).unwrap_or(Err(libc::EEXIST))
 }
 
+/// Opens a new file in memory. Who makes a file that nobody may write to can write to it.
+fn create_and_open(path: &Path, flags: c_int, mode: u32) -> Result<c_int> {
+    let fd = create(path, 0o600)?;
+    let opened = reopen(fd, flags);
+    let _ = sys::change_mode(fd, mode & 0o777 & !sys::creation_mask());
+    opened
+}
+
 /// A new, empty file in memory at a path.
 fn create(path: &Path, mode: u32) -> Result<c_int> {
     let fd = sys::memory_file().and_then(sys::move_up)?;
@@ -305,7 +313,17 @@ pub fn remove(path: &Path) -> Option<Result<()>> {
 }
 
 fn forget(path: &Path) -> Result<()> {
-    set(path, Target::Removed)?;
+    if let Target::Memory(fd) = find(path)
+        && fd != INPUT.load(Ordering::Relaxed)
+    {
+        // Who has it open keeps it; the daemon learns below that it is gone.
+        release(fd);
+    }
+    match sys::mode_of(path.terminated()) {
+        // What was never there needs no mark.
+        Err(libc::ENOENT) if !is_input(path) => unset(path),
+        _ => set(path, Target::Removed)?,
+    }
     note(NOTE_REMOVED, path.as_bytes(), &[])
 }
 
@@ -330,6 +348,27 @@ pub fn rename(from: &Path, to: &Path) -> Option<Result<()>> {
     };
     let noted = note(NOTE_FILE, to.as_bytes(), &[fd]);
     Some(noted.and_then(|()| set(to, Target::Memory(fd))).and_then(|()| forget(from)))
+}
+
+/// Closes the descriptor of a file in memory that no other path stands for.
+fn release(fd: c_int) {
+    let names = with_table(|entries, count| {
+        entries[..*count].iter().filter(|entry| entry.target == Target::Memory(fd)).count()
+    });
+    if names <= 1 && !is_early() {
+        sys::close(fd);
+    }
+}
+
+/// Takes a path out of the table.
+fn unset(path: &Path) {
+    with_table(|entries, count| {
+        let known = entries[..*count].iter().position(|entry| entry.path.as_bytes() == path.as_bytes());
+        if let Some(index) = known {
+            *count -= 1;
+            entries[index] = entries[*count];
+        }
+    });
 }
 
 fn set(path: &Path, target: Target) -> Result<()> {

@@ -90,8 +90,11 @@ impl Outside {
         let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&fifo).expect("opened");
         // Without the flag that would close it: a program that embeds Hearth may have such descriptors.
         let descriptor = rustix::io::dup(&reader).expect("a descriptor");
-        // SAFETY: the call takes numbers and makes a new descriptor, which nobody else has.
-        let high = unsafe { OwnedFd::from_raw_fd(libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD, 250)) };
+        // SAFETY: the call takes numbers.
+        let high = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD, 250) };
+        assert!(high >= 250, "a descriptor of a high number");
+        // SAFETY: the descriptor is new, and nobody else has it.
+        let high = unsafe { OwnedFd::from_raw_fd(high) };
         Self { directory, listener, _reader: reader, _descriptor: high }
     }
 

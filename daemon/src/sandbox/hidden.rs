@@ -79,13 +79,13 @@ fn choose(
     paths.sort();
     paths.dedup();
     // What is below another hidden path is hidden with it.
-    paths.dedup_by(|later, earlier| later.starts_with(&earlier));
+    paths.dedup_by(|later, earlier| later.starts_with(earlier));
     paths.retain(|path| !shown.iter().any(|shown| path.starts_with(shown)) && !named.contains(path));
     let hidden = |path: PathBuf| {
         let below = |kept: &&PathBuf| kept.starts_with(&path);
         let mut kept: Vec<PathBuf> = shown.iter().chain(named).filter(below).cloned().collect();
         kept.sort();
-        kept.dedup_by(|later, earlier| later.starts_with(&earlier));
+        kept.dedup_by(|later, earlier| later.starts_with(earlier));
         Hidden { is_directory: is_directory(&path), path, kept }
     };
     paths.into_iter().map(hidden).collect()

@@ -40,8 +40,8 @@ pub const PROGRAM_PATH: &CStr = c"/proc/self/exe";
 pub const CRASH_PATH: &str = "/dev/hearth-crash";
 /// How many arguments a run may be given.
 pub const ARGUMENT_LIMIT: usize = 1024;
-/// How many files a run may write.
-pub const FILE_LIMIT: usize = 64;
+/// How many files a run may have written, and not removed again, at a time.
+pub const FILE_LIMIT: usize = 256;
 /// The descriptors of the shim in a run are this and above, out of the subject's way.
 pub const FIRST_OWN_FD: i32 = 700;
 
