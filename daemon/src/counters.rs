@@ -98,7 +98,6 @@ pub fn object_of(atlas: &Atlas<'_>, name: &str) -> Option<usize> {
 
 /// The object with this data file: the one whose name agrees with it for longest.
 fn object_named(by_name: &BTreeMap<String, Vec<(usize, &str)>>, name: &str) -> Option<usize> {
-    let name = name.strip_suffix(".gcda")?;
     let candidates = by_name.get(data_name::key(name))?.iter();
     let agreeing = candidates.filter_map(|&(object, end)| Some((data_name::agreement(name, end)?, object)));
     agreeing.max().map(|(_, object)| object)

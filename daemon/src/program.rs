@@ -79,7 +79,7 @@ fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Resu
     if let Some((entries, strings)) = sections.dynamic(endian, data).map_err(damaged)? {
         let strings = sections.strings(endian, data, strings).map_err(damaged)?;
         let needed = entries.iter().filter(|entry| entry.tag32(endian) == Some(elf::DT_NEEDED));
-        let names = needed.filter_map(|entry| entry.string(endian, strings).ok());
+        let names = needed.filter_map(|entry| strings.get(entry.val32(endian)?).ok());
         let names = names.filter_map(|name| std::str::from_utf8(name).ok());
         program.first_library = names.filter(|name| name.starts_with(SANITIZER)).map(str::to_owned).next();
     }

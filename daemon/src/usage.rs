@@ -44,18 +44,10 @@ impl Usage {
 
     /// The run's processes, without the keepers of those that live.
     fn processes(&self) -> Vec<i32> {
-        let mut found = Vec::new();
-        let mut left = children(self.zygote);
-        while let Some(process) = left.pop() {
-            found.push((process, number_inside(process)));
-            left.extend(children(process));
-        }
-        let alive: BTreeSet<u32> = found.iter().filter_map(|(_, inside)| *inside).collect();
-        let is_double = |inside: &Option<u32>| {
-            let of = self.kept.iter().find(|(_, keeper)| Some(*keeper) == *inside);
-            of.is_some_and(|(process, _)| alive.contains(process))
-        };
-        found.iter().filter(|(_, inside)| !is_double(inside)).map(|(process, _)| *process).collect()
+        let found = processes_inside(self.zygote);
+        let of_living = self.kept.iter().filter(|(process, _)| found.contains_key(process));
+        let doubles: BTreeSet<u32> = of_living.map(|(_, keeper)| *keeper).collect();
+        found.iter().filter(|(inside, _)| !doubles.contains(inside)).map(|(_, process)| *process).collect()
     }
 
     /// Memory of which every page counts once. What is shared with the zygote is the run's, too.
@@ -77,10 +69,16 @@ fn children(process: i32) -> Vec<i32> {
     threads.flat_map(|thread| -> Vec<i32> { parse(list(thread)) }).collect()
 }
 
-/// The children of a zygote by their numbers in its namespace.
+/// All processes below a zygote, by their numbers in its namespace.
 #[must_use]
-pub fn children_inside(zygote: i32) -> BTreeMap<u32, i32> {
-    children(zygote).into_iter().filter_map(|child| Some((number_inside(child)?, child))).collect()
+pub fn processes_inside(zygote: i32) -> BTreeMap<u32, i32> {
+    let mut found = BTreeMap::new();
+    let mut left = children(zygote);
+    while let Some(process) = left.pop() {
+        found.extend(number_inside(process).map(|number| (number, process)));
+        left.extend(children(process));
+    }
+    found
 }
 
 /// A process's number in its own namespace.

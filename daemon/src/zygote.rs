@@ -15,7 +15,7 @@ use crate::program;
 use crate::run::{Outcome, OutputFile, Run, RunRequest, Times};
 use crate::stage::{Notes, Stage};
 use crate::subject_map::SubjectMap;
-use crate::usage::{Usage, children_inside, resident_bytes};
+use crate::usage::{Usage, processes_inside, resident_bytes};
 use hearth_shim_abi::{
     Config, EARLY_INPUT, EARLY_PID, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED,
     EVENT_NO_HOOK, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, EXPECTED_LIMIT, Event, PATH_LIMIT,
@@ -430,7 +430,7 @@ impl Zygote {
             return Err("the subject is not instrumented".to_owned());
         }
         // Without other processes its keeper is the zygote's only child.
-        let inside = self.launched.process.filter(|_| notes.forked).map(children_inside).unwrap_or_default();
+        let inside = self.launched.process.filter(|_| notes.forked).map(processes_inside).unwrap_or_default();
         let find = |keeper: u32| inside.get(&keeper).copied().map(Pid::from_raw);
         let keeper = match notes.forked {
             true => notes.keeper.and_then(find),

@@ -61,6 +61,8 @@ static INPUT: AtomicI32 = AtomicI32::new(-1);
 static INPUT_OPENED: AtomicBool = AtomicBool::new(false);
 /// Has a fork been told?
 static FORKED: AtomicBool = AtomicBool::new(false);
+/// Has it been told that a process could not be kept?
+static UNKEPT: AtomicBool = AtomicBool::new(false);
 /// Has it been told that another program is executed?
 static EXECUTED: AtomicBool = AtomicBool::new(false);
 /// For names of temporary files.
@@ -169,7 +171,7 @@ pub fn note_child() {
         let note = Note { kind: NOTE_CHILD, value: 0, process: sys::pid().cast_unsigned(), keeper };
         message::send(CHANNEL.load(Ordering::Relaxed), &note, &[], &[])
     });
-    if kept.is_err() {
+    if kept.is_err() && !UNKEPT.swap(true, Ordering::Relaxed) {
         let _ = note(NOTE_UNKEPT, &[], &[]);
     }
     sys::set_signal_mask(mask);

@@ -180,10 +180,7 @@ impl Server {
             return;
         }
         self.run = 0;
-        if sys::pid() == FIRST_PROCESS {
-            // Nothing goes on while the counters are read.
-            sys::kill(-1, libc::SIGSTOP);
-        }
+        stop_all();
         let microseconds = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
         let event = Event {
             kind: EVENT_ENDED,
@@ -212,7 +209,10 @@ impl Server {
         let request: Request = bytemuck::pod_read_unaligned(&packet[..head]);
         match request.kind {
             REQUEST_RUN => return self.start(&request, &mut packet[head..length], &fds),
-            REQUEST_KILL if self.run != 0 => sys::kill(self.run, libc::SIGKILL),
+            REQUEST_KILL if self.run != 0 => {
+                stop_all();
+                sys::kill(self.run, libc::SIGKILL);
+            }
             REQUEST_MARK => {
                 let byte = request.address as *mut u8;
                 // SAFETY: the daemon found gcov's root there, through the symbols of what is mapped.
@@ -305,6 +305,13 @@ impl Server {
             }
         }
         ended - 1
+    }
+}
+
+/// Stops all other processes: nothing goes on while a run is ended and its counters are read.
+fn stop_all() {
+    if sys::pid() == FIRST_PROCESS {
+        sys::kill(-1, libc::SIGSTOP);
     }
 }
 

@@ -128,12 +128,6 @@ pub fn wait(options: c_int) -> Result<Option<(c_int, c_int, libc::rusage)>> {
     Ok((pid != 0).then_some((pid as c_int, status, usage)))
 }
 
-/// Waits for a certain child, of a kind that the options say.
-pub fn wait_for(pid: c_int, options: c_int) -> Result<()> {
-    // SAFETY: the kernel is asked to write nothing.
-    unsafe { call!(libc::SYS_wait4, pid, 0, options, 0) }.map(drop)
-}
-
 /// Replaces the signal mask and returns the old one.
 pub fn set_signal_mask(mask: u64) -> u64 {
     let mut old = 0_u64;
