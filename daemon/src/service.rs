@@ -92,10 +92,18 @@ impl Service {
         match ask {
             Ask::Subjects {} => subjects(),
             Ask::Runs {} => Ok(Answer::Runs(self.store().list())),
-            Ask::Name { run, name } => self.store().name(run, name).map(|()| Answer::Ok {}),
-            Ask::Forget { runs } => {
-                let forgotten = self.store().forget(runs)?;
+            Ask::Name { run, name } => {
+                let forgotten = self.store().name(run, name)?;
                 drop(forgotten);
+                Ok(Answer::Ok {})
+            }
+            Ask::Forget { runs } => {
+                let ids = self.store().ids(runs)?;
+                // One by one, so that others need not wait until all are gone.
+                for id in ids {
+                    let forgotten = self.store().remove(id);
+                    drop(forgotten);
+                }
                 Ok(Answer::Ok {})
             }
             Ask::Status {} => Ok(Answer::Status(Box::new(self.status()))),

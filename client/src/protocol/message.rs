@@ -725,6 +725,8 @@ pub enum FailureKind {
     Stopping,
     /// Something on the daemon's side failed.
     Internal,
+    /// Runs with a name fill the memory for kept runs.
+    Full,
 }
 
 impl Failure {

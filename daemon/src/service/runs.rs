@@ -108,7 +108,7 @@ fn run_now(
     let answer = answer.map_err(|error| failure(&error))?;
     // What was ended halfway because its client went must not be kept, let alone get a name.
     is_unwanted(&unwanted)?;
-    let done = done(service, order, &resolved, answer, input.name.as_deref(), input.send_files);
+    let done = done(service, order, &resolved, answer, input.name.as_deref(), input.send_files)?;
     Ok(Answer::Run(Box::new(RunDone { index, total_us: microseconds(asked.elapsed()), ..done })))
 }
 
@@ -132,7 +132,7 @@ fn done(
     answer: PoolAnswer,
     name: Option<&str>,
     send_files: bool,
-) -> RunDone {
+) -> Result<RunDone> {
     let PoolAnswer { run, spectrum, baseline, missing } = answer;
     let mut done = RunDone {
         run: 0,
@@ -161,15 +161,14 @@ fn done(
                 subject: order.subject.clone(),
                 outcome: run.outcome,
             };
-            let bytes = kept.own_bytes();
-            let forgotten;
-            (done.run, forgotten) = service.store().keep(kept, bytes, name);
+            let (id, forgotten) = service.store().keep(kept, name);
             drop(forgotten);
+            done.run = id?;
         }
         (Err(reason), ..) => done.no_coverage = Some(reason),
         _ => done.no_coverage = Some("the subject is not instrumented".to_owned()),
     }
-    done
+    Ok(done)
 }
 
 fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
