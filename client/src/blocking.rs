@@ -64,8 +64,9 @@ impl Connection {
 
     fn greet(stream: UnixStream, place: &Place, encoding: Encoding) -> Result<Self> {
         stream.set_read_timeout(Some(GREETING_DEADLINE)).map_err(Error::Broken)?;
-        write_message(&stream, Encoding::Json, &Hello::new(encoding)).map_err(Error::Broken)?;
-        let payload = read_frame(&stream).map_err(Error::Broken)?;
+        let said = write_message(&stream, Encoding::Json, &Hello::new(encoding));
+        // A daemon that refuses a client may have closed already; it says why all the same.
+        let payload = read_frame(&stream).map_err(|error| Error::Broken(said.err().unwrap_or(error)))?;
         stream.set_read_timeout(None).map_err(Error::Broken)?;
         let welcome = check_welcome(&payload, place)?;
         Ok(Self { stream, encoding, last_id: 0, welcome })

@@ -6,6 +6,7 @@
 mod answer;
 mod listen;
 mod metrics;
+mod peer;
 mod runs;
 mod session;
 mod store;

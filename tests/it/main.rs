@@ -31,6 +31,8 @@ mod misbehaving;
 mod real_notes;
 mod report_formats;
 mod service;
+mod service_kept;
+mod service_peers;
 mod subject_commands;
 mod subject_exactness;
 mod tidy;
