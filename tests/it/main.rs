@@ -31,6 +31,7 @@ mod misbehaving;
 mod real_notes;
 mod report_formats;
 mod service;
+mod service_frames;
 mod service_kept;
 mod service_peers;
 mod subject_commands;

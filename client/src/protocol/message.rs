@@ -707,9 +707,9 @@ pub struct Failure {
 pub enum FailureKind {
     /// The client is of another version of the protocol.
     Version,
-    /// The client is another user's.
+    /// The client is another user's, or in another process or user namespace than the daemon.
     Foreign,
-    /// There are as many clients as there can be.
+    /// There are as many clients, or as many bytes of frames under way, as there can be.
     Busy,
     /// The bytes are no message.
     Malformed,
