@@ -180,3 +180,33 @@ fn named_runs_that_fill_the_budget_leave_no_room() {
     store.remove(one).expect("it is kept");
     keep(&mut store, 202, None).expect("there is room again");
 }
+
+/// As many lines and functions as cc1 has, and runs that differ in as many blocks as those of mutants do.
+#[test]
+fn keeping_and_forgetting_cost_what_one_run_has() {
+    const RUNS: u32 = 300;
+    let zeros = Spectrum { lines: Counts::zeros(764_028), functions: Counts::zeros(40_000) };
+    let mut known = Known::new(zeros.lines.len());
+    let block_count = zeros.lines.len() / BLOCK;
+    let mut zygotes = Zygotes { seen: vec![zeros.clone()], baseline: Arc::new(zeros), ..Zygotes::new() };
+    let mut store: Store<()> = Store::new(1 << 40);
+    let mut spent = std::time::Duration::ZERO;
+    for run in 0..RUNS {
+        let mut spectrum = zygotes.seen.remove(0);
+        for block in (0..block_count).filter(|block| run == 0 || block % 11 == run as usize % 11) {
+            spectrum.lines.set_block(block, &[i64::from(run) + 1; BLOCK], &mut known);
+        }
+        zygotes.seen.push(spectrum.clone());
+        let kept = kept(&zygotes, spectrum);
+        let started = std::time::Instant::now();
+        store.keep(kept, None).0.expect("there is room");
+        spent += started.elapsed();
+    }
+    let bytes = store.bytes / u64::from(RUNS);
+    let started = std::time::Instant::now();
+    (1..=u64::from(RUNS)).for_each(|id| drop(store.remove(id)));
+    eprintln!("{bytes} bytes, {:?} to keep, {:?} to forget", spent / RUNS, started.elapsed() / RUNS);
+    assert_eq!(store.bytes, 0);
+    // On a quiet machine it is a fraction of a millisecond.
+    assert!(spent / RUNS < std::time::Duration::from_millis(20), "{spent:?} for {RUNS} runs");
+}
