@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// The daemon greets at once, or it is none.
-const GREETING_DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const GREETING_DEADLINE: Duration = Duration::from_secs(10);
 /// A daemon can end between the connection and the greeting.
 pub(crate) const TRIES: usize = 3;
 
@@ -45,7 +45,7 @@ impl Connection {
         loop {
             tries -= 1;
             match Self::greet(start::connect_or_start(place)?, place, encoding) {
-                Err(Error::Broken(_)) if tries > 0 => {}
+                Err(Error::Broken(error)) if tries > 0 && error.kind() != io::ErrorKind::TimedOut => {}
                 result => return result,
             }
         }
@@ -58,6 +58,7 @@ impl Connection {
     pub fn open_running(place: &Place, encoding: Encoding) -> Result<Option<Self>> {
         match start::connect(place) {
             Ok(stream) => Self::greet(stream, place, encoding).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::Broken(error)),
             Err(_) => Ok(None),
         }
     }
@@ -66,7 +67,10 @@ impl Connection {
         stream.set_read_timeout(Some(GREETING_DEADLINE)).map_err(Error::Broken)?;
         let said = write_message(&stream, Encoding::Json, &Hello::new(encoding));
         // A daemon that refuses a client may have closed already; it says why all the same.
-        let payload = read_frame(&stream).map_err(|error| Error::Broken(said.err().unwrap_or(error)))?;
+        let payload = read_frame(&stream).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Error::Broken(start::hangs(place)),
+            _ => Error::Broken(said.err().unwrap_or(error)),
+        })?;
         stream.set_read_timeout(None).map_err(Error::Broken)?;
         let welcome = check_welcome(&payload, place)?;
         Ok(Self { stream, encoding, last_id: 0, welcome })
@@ -89,12 +93,23 @@ impl Connection {
     pub fn call_each(&mut self, ask: Ask, mut each: impl FnMut(Answer)) -> Result<()> {
         self.last_id += 1;
         let request = Request { id: self.last_id, ask };
-        write_message(&self.stream, self.encoding, &request).map_err(Error::Broken)?;
+        let written = match write_message(&self.stream, self.encoding, &request) {
+            // The daemon has closed the connection; it may have said why.
+            Err(error) if is_closed(&error) => Some(error),
+            result => result.map(|()| None).map_err(Error::Broken)?,
+        };
+        drop(request);
         let mut failure = None;
         loop {
-            let payload = read_frame(&self.stream).map_err(Error::Broken)?;
+            let payload = match (read_frame(&self.stream), written.as_ref()) {
+                (Err(_), Some(error)) => return Err(Error::Broken(error.kind().into())),
+                (result, _) => result.map_err(Error::Broken)?,
+            };
             let reply: Reply =
                 decode(self.encoding, &payload).map_err(|error| Error::Unexpected(error.to_string()))?;
+            if let (0, Body::Failed(failure)) = (reply.id, &reply.body) {
+                return Err(Error::Failed(failure.clone()));
+            }
             if reply.id != self.last_id {
                 return Err(Error::Unexpected(format!("reply {} to {}", reply.id, self.last_id)));
             }
@@ -148,6 +163,11 @@ pub(crate) fn check_welcome(payload: &[u8], place: &Place) -> Result<Welcome> {
         Some(failure) => Err(Error::Failed(failure)),
         None => Ok(welcome),
     }
+}
+
+/// Has the other side closed the connection?
+pub(crate) fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn write_message<T: Serialize>(mut stream: &UnixStream, encoding: Encoding, message: &T) -> io::Result<()> {

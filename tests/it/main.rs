@@ -32,6 +32,7 @@ mod real_notes;
 mod report_formats;
 mod service;
 mod service_frames;
+mod service_hangs;
 mod service_kept;
 mod service_peers;
 mod subject_commands;

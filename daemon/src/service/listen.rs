@@ -6,7 +6,7 @@ use crate::limits::{
 };
 use hearth_client::address::Place;
 use hearth_client::protocol::{Failure, FailureKind};
-use hearth_client::start::READY;
+use hearth_client::start::{READY, connect};
 use listenfd::ListenFd;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
@@ -114,7 +114,7 @@ fn take_lock_or_find_another(place: &Place) -> io::Result<Option<Lock>> {
         if let Some(lock) = Lock::take(&place.lock())? {
             return Ok(Some(lock));
         }
-        match std::os::unix::net::UnixStream::connect(place.socket()) {
+        match connect(place) {
             Ok(_) => return Ok(None),
             Err(error) if Instant::now() > deadline => return Err(error),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
