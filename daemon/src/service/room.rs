@@ -78,11 +78,10 @@ impl Frames {
 impl Half {
     /// Where a frame of so many bytes finds room; `None` if it needs none.
     fn pot(&self, bytes: usize) -> Option<&Arc<Semaphore>> {
-        match bytes {
-            0..=UNCOUNTED_FRAME_BYTES => None,
-            ..=SHORT_FRAME_BYTES => Some(&self.short),
-            _ => Some(&self.long),
+        if bytes <= UNCOUNTED_FRAME_BYTES {
+            return None;
         }
+        Some(if bytes <= SHORT_FRAME_BYTES { &self.short } else { &self.long })
     }
 }
 
