@@ -1,7 +1,7 @@
 //! A connection with many requests under way at a time.
 
 use crate::address::Place;
-use crate::blocking::{TRIES, check_welcome};
+use crate::blocking::{GREETING_DEADLINE, TRIES, check_welcome, is_closed};
 use crate::error::{Error, Result};
 use crate::protocol::{
     Answer, Ask, Body, CodecError, Encoding, HEAD_BYTES, Hello, Reply, Request, decode, message_frame,
@@ -18,6 +18,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 type Waiting = Arc<Mutex<Option<HashMap<u64, mpsc::UnboundedSender<Reply>>>>>;
 
@@ -51,7 +52,7 @@ impl AsyncConnection {
         loop {
             tries -= 1;
             match Self::open_once(place, encoding).await {
-                Err(Error::Broken { .. }) if tries > 0 => {}
+                Err(Error::Broken { error, .. }) if tries > 0 && error.kind() != io::ErrorKind::TimedOut => {}
                 result => return result,
             }
         }
@@ -66,8 +67,12 @@ impl AsyncConnection {
         stream.set_nonblocking(true).map_err(&broken)?;
         let (mut reader, mut writer) = UnixStream::from_std(stream).map_err(&broken)?.into_split();
         let hello = message_frame(Encoding::Json, &Hello::new(encoding)).map_err(unsendable)?;
-        writer.write_all(&hello).await.map_err(&broken)?;
-        check_welcome(&read_frame(&mut reader).await.map_err(&broken)?, place)?;
+        // A daemon that refuses a client may have closed already; it says why all the same.
+        let said = writer.write_all(&hello).await;
+        let welcome = timeout(GREETING_DEADLINE, read_frame(&mut reader)).await;
+        let welcome = welcome.map_err(|_| broken(start::hangs(place)))?;
+        let welcome = welcome.map_err(|error| broken(said.err().unwrap_or(error)))?;
+        check_welcome(&welcome, place)?;
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let task = tokio::spawn(read_replies(reader, encoding, waiting.clone()));
         Ok(Self {
@@ -96,7 +101,7 @@ impl AsyncConnection {
         let broken = Error::broken(&self.socket);
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let frame = message_frame(self.encoding, &Request { id, ask }).map_err(unsendable)?;
-        let (sender, replies) = mpsc::unbounded_channel();
+        let (sender, mut replies) = mpsc::unbounded_channel();
         match lock(&self.waiting).as_mut() {
             Some(waiting) => waiting.insert(id, sender),
             None => return Err(broken(io::ErrorKind::ConnectionReset.into())),
@@ -104,8 +109,17 @@ impl AsyncConnection {
         // Whoever stops waiting must not leave half a frame behind.
         let writer = self.writer.clone();
         let written = tokio::spawn(async move { writer.lock().await.write_all(&frame).await }).await;
-        written.map_err(|error| broken(io::Error::other(error)))?.map_err(&broken)?;
-        Ok(Answers { replies, socket: self.socket.clone(), is_done: false })
+        match written.map_err(|error| broken(io::Error::other(error)))? {
+            // The daemon has closed the connection; it may have said why.
+            Err(error) if is_closed(&error) => match replies.recv().await.map(|reply| reply.body) {
+                Some(Body::Failed(failure)) => Err(Error::Failed(failure)),
+                _ => Err(broken(error)),
+            },
+            result => {
+                let socket = self.socket.clone();
+                result.map(|()| Answers { replies, socket, is_done: false }).map_err(&broken)
+            }
+        }
     }
 }
 
@@ -150,6 +164,11 @@ async fn read_replies(mut reader: OwnedReadHalf, encoding: Encoding, waiting: Wa
     while let Ok(payload) = read_frame(&mut reader).await
         && let Ok(reply) = decode::<Reply>(encoding, &payload)
     {
+        if reply.id == 0 {
+            // The connection ends, and this is why.
+            tell_all(&waiting, &reply);
+            break;
+        }
         let sender = lock(&waiting).as_mut().and_then(|waiting| match reply.last {
             true => waiting.remove(&reply.id),
             false => waiting.get(&reply.id).cloned(),
@@ -160,6 +179,14 @@ async fn read_replies(mut reader: OwnedReadHalf, encoding: Encoding, waiting: Wa
         }
     }
     *lock(&waiting) = None;
+}
+
+/// Hands a reply to all who wait.
+fn tell_all(waiting: &Waiting, reply: &Reply) {
+    for sender in lock(waiting).take().into_iter().flat_map(HashMap::into_values) {
+        // Whoever asked may have gone away.
+        let _ = sender.send(Reply { last: true, ..reply.clone() });
+    }
 }
 
 async fn read_frame(reader: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The daemon greets at once, or it is none.
-const GREETING_DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const GREETING_DEADLINE: Duration = Duration::from_secs(10);
 /// A daemon can end between the connection and the greeting.
 pub(crate) const TRIES: usize = 3;
 
@@ -47,7 +47,7 @@ impl Connection {
         loop {
             tries -= 1;
             match Self::greet(start::connect_or_start(place)?, place, encoding) {
-                Err(Error::Broken { .. }) if tries > 0 => {}
+                Err(Error::Broken { error, .. }) if tries > 0 && error.kind() != io::ErrorKind::TimedOut => {}
                 result => return result,
             }
         }
@@ -60,6 +60,7 @@ impl Connection {
     pub fn open_running(place: &Place, encoding: Encoding) -> Result<Option<Self>> {
         match start::connect(place) {
             Ok(stream) => Self::greet(stream, place, encoding).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::broken(&place.socket())(error)),
             Err(_) => Ok(None),
         }
     }
@@ -68,8 +69,12 @@ impl Connection {
         let socket = place.socket();
         let broken = Error::broken(&socket);
         stream.set_read_timeout(Some(GREETING_DEADLINE)).map_err(&broken)?;
-        write_message(&stream, Encoding::Json, &Hello::new(encoding)).map_err(&broken)?;
-        let payload = read_frame(&stream).map_err(&broken)?;
+        let said = write_message(&stream, Encoding::Json, &Hello::new(encoding));
+        // A daemon that refuses a client may have closed already; it says why all the same.
+        let payload = read_frame(&stream).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => broken(start::hangs(place)),
+            _ => broken(said.err().unwrap_or(error)),
+        })?;
         stream.set_read_timeout(None).map_err(&broken)?;
         let welcome = check_welcome(&payload, place)?;
         Ok(Self { stream, socket, encoding, last_id: 0, welcome })
@@ -93,12 +98,23 @@ impl Connection {
         self.last_id += 1;
         let request = Request { id: self.last_id, ask };
         let broken = Error::broken(&self.socket);
-        write_message(&self.stream, self.encoding, &request).map_err(&broken)?;
+        let written = match write_message(&self.stream, self.encoding, &request) {
+            // The daemon has closed the connection; it may have said why.
+            Err(error) if is_closed(&error) => Some(error),
+            result => result.map(|()| None).map_err(&broken)?,
+        };
+        drop(request);
         let mut failure = None;
         loop {
-            let payload = read_frame(&self.stream).map_err(&broken)?;
+            let payload = match (read_frame(&self.stream), written.as_ref()) {
+                (Err(_), Some(error)) => return Err(broken(error.kind().into())),
+                (result, _) => result.map_err(&broken)?,
+            };
             let reply: Reply =
                 decode(self.encoding, &payload).map_err(|error| Error::Unexpected(error.to_string()))?;
+            if let (0, Body::Failed(failure)) = (reply.id, &reply.body) {
+                return Err(Error::Failed(failure.clone()));
+            }
             if reply.id != self.last_id {
                 return Err(Error::Unexpected(format!("reply {} to {}", reply.id, self.last_id)));
             }
@@ -152,6 +168,11 @@ pub(crate) fn check_welcome(payload: &[u8], place: &Place) -> Result<Welcome> {
         Some(failure) => Err(Error::Failed(failure)),
         None => Ok(welcome),
     }
+}
+
+/// Has the other side closed the connection?
+pub(crate) fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn write_message<T: Serialize>(mut stream: &UnixStream, encoding: Encoding, message: &T) -> io::Result<()> {

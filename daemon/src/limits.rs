@@ -51,6 +51,21 @@ pub const REQUESTS_UNDER_WAY: usize = 16;
 pub const SMALL_SET: usize = 8;
 /// Answers that wait to be written to one client.
 pub const ANSWERS_WAITING: usize = 4;
+/// Requests of all clients that come in or are under way, and answers that clients have not taken yet, in bytes of their
+/// frames.
+pub const FRAMES_BYTES: usize = 512 << 20;
+/// A frame up to this length is short: it has room that long ones cannot take. In bytes.
+pub const SHORT_FRAME_BYTES: usize = 64 << 10;
+/// A frame up to this length needs no room: all that sessions can have of them is little. In bytes.
+pub const UNCOUNTED_FRAME_BYTES: usize = 4 << 10;
+/// A request waits for room for so long, then its client is told to come later.
+pub const ROOM_DEADLINE: Duration = Duration::from_secs(60);
+/// Answers, of all clients, that wait for room; others are dropped at once, and their clients told.
+pub const ANSWERS_WAITING_FOR_ROOM: usize = 4;
+/// Questions that take long are answered so many at a time.
+pub const LONG_QUESTIONS: usize = 16;
+/// A hello is no longer, in bytes.
+pub const HELLO_BYTES: usize = 64 << 10;
 /// A client says hello within this time.
 pub const GREETING_DEADLINE: Duration = Duration::from_secs(5);
 /// A client that has begun a frame ends it within this time.
@@ -59,6 +74,8 @@ pub const FRAME_DEADLINE: Duration = Duration::from_secs(10);
 pub const TAKING_DEADLINE: Duration = Duration::from_secs(10);
 /// So large a piece, in bytes.
 pub const WRITE_BYTES: usize = 64 << 10;
+/// A client takes the whole of an answer within this time.
+pub const ANSWER_TAKING_DEADLINE: Duration = Duration::from_secs(30);
 /// What kept runs may take, in bytes, unless the daemon is told otherwise.
 pub const KEPT_BYTES: u64 = 1 << 30;
 /// How often zygotes that were not used for long, and an idle daemon, are looked for.

@@ -6,12 +6,15 @@
 mod answer;
 mod listen;
 mod metrics;
+mod peer;
+mod room;
 mod runs;
 mod session;
 mod store;
 
 use crate::error::Error;
 use crate::launch::Launcher;
+use crate::limits::LONG_QUESTIONS;
 use crate::order::Resolver;
 use crate::pool::Pool;
 use hearth_client::protocol::{
@@ -20,6 +23,7 @@ use hearth_client::protocol::{
 use hearth_subject::{Entry, Store as SubjectStore};
 pub use listen::{Ended, Options, holder, serve};
 use metrics::Metrics;
+use room::Frames;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -43,6 +47,9 @@ pub struct Service {
     /// One permit for each core.
     cores: Arc<Semaphore>,
     core_count: u32,
+    /// One permit for each question that takes long and may be worked on.
+    long_questions: Arc<Semaphore>,
+    frames: Frames,
     queued: AtomicU32,
     running: AtomicU32,
     sessions: AtomicU32,
@@ -66,6 +73,8 @@ impl Service {
             run_threads,
             cores: Arc::new(Semaphore::new(core_count as usize)),
             core_count,
+            long_questions: Arc::new(Semaphore::new(LONG_QUESTIONS)),
+            frames: Frames::default(),
             queued: AtomicU32::new(0),
             running: AtomicU32::new(0),
             sessions: AtomicU32::new(0),
@@ -92,10 +101,18 @@ impl Service {
         match ask {
             Ask::Subjects {} => subjects(),
             Ask::Runs {} => Ok(Answer::Runs(self.store().list())),
-            Ask::Name { run, name } => self.store().name(run, name).map(|()| Answer::Ok {}),
-            Ask::Forget { runs } => {
-                let forgotten = self.store().forget(runs)?;
+            Ask::Name { run, name } => {
+                let forgotten = self.store().name(run, name)?;
                 drop(forgotten);
+                Ok(Answer::Ok {})
+            }
+            Ask::Forget { runs } => {
+                let ids = self.store().ids(runs)?;
+                // One by one, so that others need not wait until all are gone.
+                for id in ids {
+                    let forgotten = self.store().remove(id);
+                    drop(forgotten);
+                }
                 Ok(Answer::Ok {})
             }
             Ask::Status {} => Ok(Answer::Status(Box::new(self.status()))),

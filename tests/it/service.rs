@@ -17,15 +17,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-fn hearthd() -> PathBuf {
+pub fn hearthd() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_hearthd"))
 }
 
-fn start(directory: &Path, arguments: &[&str]) -> Daemon {
+pub fn start(directory: &Path, arguments: &[&str]) -> Daemon {
     Daemon::start(&hearthd(), directory, arguments)
 }
 
-fn scratch() -> tempfile::TempDir {
+pub fn scratch() -> tempfile::TempDir {
     tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir().expect("a directory")
 }
 
@@ -41,7 +41,7 @@ fn wait_for_end(process: &mut Child, within: Duration) -> bool {
 }
 
 /// A compile by tcc.
-fn tcc() -> Order {
+pub fn tcc() -> Order {
     let arguments = ["-c", "{}", "-o", "out.o"].map(str::to_owned).to_vec();
     Order { subject: "tcc".to_owned(), arguments, directory: Some("/tmp".to_owned()), ..Order::default() }
 }
@@ -58,12 +58,12 @@ fn program(number: u32) -> String {
 }
 
 /// A run on it.
-fn input(number: u32) -> RunInput {
+pub fn input(number: u32) -> RunInput {
     RunInput { input: Some(program(number).as_str().into()), ..RunInput::default() }
 }
 
 /// A run's number on a program.
-fn run(hearth: &mut Connection, number: u32) -> u64 {
+pub fn run(hearth: &mut Connection, number: u32) -> u64 {
     let done = hearth.run(tcc(), input(number)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((done.outcome, done.no_coverage), (Outcome::Exited(0), None));
     done.run
@@ -397,7 +397,7 @@ fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut
 }
 
 /// A stream on which hello was said and answered.
-fn greeted(place: &Place) -> UnixStream {
+pub fn greeted(place: &Place) -> UnixStream {
     let mut stream = UnixStream::connect(place.socket()).expect("it listens");
     send(&mut stream, &encode(Encoding::Json, &Hello::new(Encoding::Json)).expect("it can be written"));
     let welcome: Welcome =
@@ -406,12 +406,12 @@ fn greeted(place: &Place) -> UnixStream {
     stream
 }
 
-fn send(stream: &mut UnixStream, payload: &[u8]) {
+pub fn send(stream: &mut UnixStream, payload: &[u8]) {
     stream.write_all(&frame(payload).expect("short enough")).expect("it is taken");
 }
 
 /// The next frame; `None` if the daemon closes.
-fn receive(stream: &mut UnixStream) -> Option<Vec<u8>> {
+pub fn receive(stream: &mut UnixStream) -> Option<Vec<u8>> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).ok()?;
     let mut payload = vec![0; u32::from_le_bytes(head) as usize];
@@ -561,7 +561,7 @@ fn another_users_client_is_refused() {
     assert!(error.to_string().contains("HEARTH_RUNTIME_DIR"), "{error}");
 }
 
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
 }
 

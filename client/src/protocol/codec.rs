@@ -1,5 +1,6 @@
 //! Messages as bytes: JSON for everybody, bincode for Rust.
 
+use super::frame::{FRAME_LIMIT, HEAD_BYTES};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -25,28 +26,44 @@ const SHORT_MEMORY: usize = 1 << 20;
 
 /// Nothing decoded needs more memory than a frame, whatever lengths the bytes claim.
 fn configuration() -> impl bincode::config::Config {
-    bincode::config::standard().with_limit::<{ super::FRAME_LIMIT }>()
+    bincode::config::standard().with_limit::<{ FRAME_LIMIT }>()
 }
 
 /// A message's bytes.
 ///
 /// # Errors
-/// If it is longer than a frame can be.
+/// If it cannot be written, or is longer than a frame can be.
 pub fn encode<T: Serialize>(encoding: Encoding, message: &T) -> Result<Vec<u8>, CodecError> {
-    match encoding {
-        Encoding::Json => serde_json::to_vec(message).map_err(|error| CodecError(error.to_string())),
-        Encoding::Bincode => bincode::serde::encode_to_vec(message, configuration())
-            .map_err(|error| CodecError(error.to_string())),
-    }
+    let mut bytes = Vec::new();
+    append(encoding, message, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// A message as a frame.
 ///
 /// # Errors
-/// If it is longer than a frame can be.
+/// If it cannot be written, or is longer than a frame can be.
 pub fn message_frame<T: Serialize>(encoding: Encoding, message: &T) -> Result<Vec<u8>, CodecError> {
-    let payload = encode(encoding, message)?;
-    super::frame(&payload).ok_or_else(|| CodecError("the message is too long for a frame".to_owned()))
+    // The message is written behind its head, so that a long one is not there twice.
+    let mut frame = vec![0; HEAD_BYTES];
+    append(encoding, message, &mut frame)?;
+    let length = frame.len() - HEAD_BYTES;
+    if length > FRAME_LIMIT {
+        return Err(CodecError("the message is too long for a frame".to_owned()));
+    }
+    frame[..HEAD_BYTES].copy_from_slice(&(length as u32).to_le_bytes());
+    Ok(frame)
+}
+
+fn append<T: Serialize>(encoding: Encoding, message: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+    match encoding {
+        Encoding::Json => {
+            serde_json::to_writer(bytes, message).map_err(|error| CodecError(error.to_string()))
+        }
+        Encoding::Bincode => bincode::serde::encode_into_std_write(message, bytes, configuration())
+            .map(|_| ())
+            .map_err(|error| CodecError(error.to_string())),
+    }
 }
 
 /// A message from its bytes, all of them.

@@ -3,9 +3,8 @@
 //! Every field is always written, so that both encodings read what the other wrote; where JSON may leave one
 //! out, it has a default.
 
-use super::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL};
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use super::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL, limited};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -106,8 +105,8 @@ pub enum Ask {
     Batch {
         /// What to run.
         order: Order,
-        /// On what, in turn; at most [`INPUTS_LIMIT`].
-        #[serde(deserialize_with = "limited_inputs")]
+        /// On what, in turn; at most [`INPUTS_LIMIT`](super::INPUTS_LIMIT).
+        #[serde(deserialize_with = "limited::inputs")]
         inputs: Vec<RunInput>,
     },
     /// What a run executed.
@@ -149,6 +148,7 @@ pub enum Ask {
         /// The failing run.
         failing: RunRef,
         /// The passing ones.
+        #[serde(deserialize_with = "limited::runs")]
         passing: Vec<RunRef>,
         /// The weight of diversity against similarity.
         #[serde(default = "default_alpha")]
@@ -157,11 +157,13 @@ pub enum Ask {
     /// What failing and passing runs make suspicious.
     Rank {
         /// The failing runs.
+        #[serde(deserialize_with = "limited::runs")]
         failing: Vec<RunRef>,
         /// The passing ones.
+        #[serde(deserialize_with = "limited::runs")]
         passing: Vec<RunRef>,
         /// Runs whose lines are not suspicious, whatever else executed them: what every crash executes, say.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "limited::runs")]
         innocent: Vec<RunRef>,
         /// The formula for lines.
         #[serde(default)]
@@ -189,7 +191,7 @@ pub enum Ask {
     /// Forget runs.
     Forget {
         /// Which ones; nothing for all that have no name.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "limited::runs")]
         runs: Vec<RunRef>,
     },
     /// Which runs are kept.
@@ -198,35 +200,6 @@ pub enum Ask {
     Status {},
     /// End the daemon, when the runs under way are done.
     Stop {},
-}
-
-/// The most inputs of a batch.
-pub const INPUTS_LIMIT: usize = 10_000;
-
-/// Stops reading at the limit: a frame has room for millions of inputs that say nothing.
-fn limited_inputs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RunInput>, D::Error> {
-    struct Inputs;
-
-    impl<'de> Visitor<'de> for Inputs {
-        type Value = Vec<RunInput>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {INPUTS_LIMIT} inputs")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let mut inputs = Vec::new();
-            while let Some(input) = list.next_element()? {
-                if inputs.len() == INPUTS_LIMIT {
-                    return Err(A::Error::custom(format!("a batch has at most {INPUTS_LIMIT} inputs")));
-                }
-                inputs.push(input);
-            }
-            Ok(inputs)
-        }
-    }
-
-    deserializer.deserialize_seq(Inputs)
 }
 
 fn default_alpha() -> f64 {
@@ -244,7 +217,7 @@ pub struct Order {
     /// A subject's name, or a program's path.
     pub subject: String,
     /// Its arguments; `{}` stands for the input's path.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limited::words")]
     pub arguments: Vec<String>,
     /// The input's path; `input.c` if there is none and `{}` is among the arguments.
     #[serde(default)]
@@ -256,7 +229,7 @@ pub struct Order {
     #[serde(default)]
     pub directory: Option<String>,
     /// The environment; by default only a `PATH`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limited::optional_variables")]
     pub environment: Option<BTreeMap<String, String>>,
     /// What each run may use.
     #[serde(default)]
@@ -317,10 +290,10 @@ pub struct RunInput {
     #[serde(default)]
     pub stdin: Bytes,
     /// Arguments instead of the order's, which must wait at `main`; `{}` stands for the input's path here, too.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limited::optional_words")]
     pub arguments: Option<Vec<String>>,
     /// Variables added to the environment.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "limited::variables")]
     pub environment: BTreeMap<String, String>,
     /// The run's name, if it is to have one.
     #[serde(default)]
@@ -710,9 +683,9 @@ pub struct Failure {
 pub enum FailureKind {
     /// The client is of another version of the protocol.
     Version,
-    /// The client is another user's.
+    /// The client is another user's, or in another process or user namespace than the daemon.
     Foreign,
-    /// There are as many clients as there can be.
+    /// There are as many clients, or as many bytes of frames under way, as there can be.
     Busy,
     /// The bytes are no message.
     Malformed,
@@ -728,6 +701,8 @@ pub enum FailureKind {
     Stopping,
     /// Something on the daemon's side failed.
     Internal,
+    /// Runs with a name fill the memory for kept runs.
+    Full,
 }
 
 impl Failure {

@@ -2,8 +2,10 @@
 //!
 //! Runs of one zygote differ in a few thousand of a million lines. A run's counts are made from those of the run
 //! before by replacing the blocks that differ, so keeping another spectrum costs what differs, and so does
-//! comparing two.
+//! comparing two. Each piece of memory knows how many tables are kept that have it, so that what all kept tables
+//! take together is known without a look at all of them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use triomphe::{Arc, ThinArc};
 
 /// Counts in a block.
@@ -20,17 +22,60 @@ pub struct Counts {
     executed: usize,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Group {
     /// One bit for each count of each block that is not zero.
     bits: [u64; GROUP],
     /// `None` where all counts are zero.
     blocks: [Option<Block>; GROUP],
+    /// How many places of kept tables it has.
+    keepers: Keepers,
 }
 
-/// Counts next to each other, each in 1, 2, 4 or 8 bytes, as few as the largest needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Block(ThinArc<(), u8>);
+impl Group {
+    /// What it takes, in bytes, the count of references included, without its blocks.
+    const BYTES: usize = size_of::<usize>() + size_of::<Self>();
+
+    fn new(bits: [u64; GROUP], blocks: [Option<Block>; GROUP]) -> Self {
+        Self { bits, blocks, keepers: Keepers::default() }
+    }
+}
+
+impl Clone for Group {
+    /// A copy of the counts, which nobody keeps.
+    fn clone(&self) -> Self {
+        Self::new(self.bits, self.blocks.clone())
+    }
+}
+
+/// How many keep a piece of memory. Whoever keeps and releases does one after the other.
+#[derive(Debug, Default)]
+struct Keepers(AtomicU64);
+
+impl Keepers {
+    /// One more: is it the first?
+    fn add(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    /// One less: was it the last?
+    fn take(&self) -> bool {
+        let before = self.0.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "only what is kept can be released");
+        before == 1
+    }
+}
+
+/// Counts next to each other, each in 1, 2, 4 or 8 bytes, as few as the largest needs; and how many kept groups
+/// have them.
+#[derive(Debug, Clone)]
+struct Block(ThinArc<Keepers, u8>);
+
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.slice == other.0.slice
+    }
+}
 
 impl Block {
     /// A block of these counts, not all of them zero; one that is known of the place if that has them.
@@ -70,10 +115,13 @@ impl Block {
         i64::from_le_bytes(bytes)
     }
 
-    /// What it takes, in bytes, the counts of references included, if one group has it alone. The list of known
-    /// blocks may have it besides.
-    fn own_bytes(&self) -> usize {
-        if ThinArc::strong_count(&self.0) <= 2 { size_of::<[usize; 2]>() + self.0.slice.len() } else { 0 }
+    fn keepers(&self) -> &Keepers {
+        &self.0.header.header
+    }
+
+    /// What it takes, in bytes, the count of references, that of keepers and the length included.
+    fn bytes(&self) -> usize {
+        size_of::<[u64; 3]>() + self.0.slice.len()
     }
 }
 
@@ -105,7 +153,7 @@ impl Known {
         if let Some(known) = blocks.iter().flatten().find(|block| block.0.slice == *bytes) {
             return known.clone();
         }
-        let block = Block(ThinArc::from_header_and_slice((), bytes));
+        let block = Block(ThinArc::from_header_and_slice(Keepers::default(), bytes));
         blocks[usize::from(*next)] = Some(block.clone());
         *next = (*next + 1) % KNOWN as u8;
         block
@@ -132,7 +180,7 @@ impl Counts {
     /// Zeros.
     #[must_use]
     pub fn zeros(length: usize) -> Self {
-        let group = Arc::new(Group { bits: [0; GROUP], blocks: [const { None }; GROUP] });
+        let group = Arc::new(Group::new([0; GROUP], [const { None }; GROUP]));
         Self { groups: vec![group; length.div_ceil(BLOCK * GROUP)], length, executed: 0 }
     }
 
@@ -267,15 +315,39 @@ impl Counts {
         })
     }
 
-    /// The bytes of what at most so many tables hold, copies of one another, this one included.
+    /// Keeps the table: the bytes of what no kept table had.
     #[must_use]
-    pub fn own_bytes(&self, holders: usize) -> usize {
-        let own_groups = self.groups.iter().filter(|group| Arc::strong_count(group) <= holders);
+    pub fn keep(&self) -> usize {
+        self.list_bytes() + self.change_keepers(Keepers::add)
+    }
+
+    /// Releases a kept table: the bytes of what no kept table has any more.
+    #[must_use]
+    pub fn release(&self) -> usize {
+        self.list_bytes() + self.change_keepers(Keepers::take)
+    }
+
+    /// The bytes of the pieces whose keepers begin or end with a change.
+    fn change_keepers(&self, changes: fn(&Keepers) -> bool) -> usize {
         let of_group = |group: &Arc<Group>| {
-            let blocks = group.blocks.iter().flatten();
-            size_of::<Group>() + blocks.map(Block::own_bytes).sum::<usize>()
+            let blocks = group.blocks.iter().flatten().filter(|block| changes(block.keepers()));
+            Group::BYTES + blocks.map(Block::bytes).sum::<usize>()
         };
-        self.groups.len() * size_of::<Arc<Group>>() + own_groups.map(of_group).sum::<usize>()
+        self.groups.iter().filter(|group| changes(&group.keepers)).map(of_group).sum()
+    }
+
+    /// All its pieces of memory: where they are and what they take, in bytes.
+    pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
+        let list = (self.groups.as_ptr().addr(), self.list_bytes());
+        let groups = self.groups.iter().map(|group| (Arc::as_ptr(group).addr(), Group::BYTES));
+        let blocks = self.groups.iter().flat_map(|group| group.blocks.iter().flatten());
+        let blocks = blocks.map(|block| (block.0.as_ptr().addr(), block.bytes()));
+        std::iter::once(list).chain(groups).chain(blocks)
+    }
+
+    /// What its own list of groups takes, in bytes.
+    fn list_bytes(&self) -> usize {
+        self.groups.len() * size_of::<Arc<Group>>()
     }
 
     fn block(&self, block: usize) -> Option<&Block> {

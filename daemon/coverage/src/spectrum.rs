@@ -18,6 +18,25 @@ pub struct Spectrum {
     pub functions: Counts,
 }
 
+impl Spectrum {
+    /// Keeps the spectrum: the bytes of what no kept spectrum had.
+    #[must_use]
+    pub fn keep(&self) -> usize {
+        self.lines.keep() + self.functions.keep()
+    }
+
+    /// Releases a kept spectrum: the bytes of what no kept spectrum has any more.
+    #[must_use]
+    pub fn release(&self) -> usize {
+        self.lines.release() + self.functions.release()
+    }
+
+    /// All its pieces of memory: where they are and what they take, in bytes.
+    pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.lines.pieces().chain(self.functions.pieces())
+    }
+}
+
 /// What spectra of a subject had lately, so that equal ones share it.
 #[derive(Debug)]
 pub struct KnownBlocks {

@@ -1,16 +1,16 @@
-//! The daemon's socket: one daemon per directory, its own user's clients only.
+//! The daemon's socket: one daemon per directory, its own user's clients only, and none from a sandbox.
 
-use super::{Counted, Demangle, Service, session};
+use super::{Counted, Demangle, Service, peer, session};
 use crate::launch::Launcher;
 use crate::limits::{
     ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUN_NICENESS, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL,
 };
 use hearth_client::address::Place;
 use hearth_client::protocol::{Failure, FailureKind};
-use hearth_client::start::READY;
+use hearth_client::start::{READY, connect};
 use listenfd::ListenFd;
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit, setsid};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -116,7 +116,7 @@ fn take_lock_or_find_another(place: &Place) -> io::Result<Option<Lock>> {
         if let Some(lock) = Lock::take(&place.lock())? {
             return Ok(Some(lock));
         }
-        match std::os::unix::net::UnixStream::connect(place.socket()) {
+        match connect(place) {
             Ok(_) => return Ok(None),
             Err(error) if Instant::now() > deadline => return Err(error),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
@@ -220,24 +220,17 @@ async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
 }
 
 fn accept(service: &Arc<Service>, mut stream: UnixStream) {
-    // Asked of the kernel before anything is read.
-    let peer = stream.peer_cred().map(|peer| peer.uid());
     let counted = Counted::new(service, |service| &service.sessions);
-    let refused = match peer {
-        Ok(user) if user != getuid().as_raw() => {
-            tracing::warn!(user, "refused another user's client");
-            Some(Failure::new(FailureKind::Foreign, "this daemon is another user's; start one of your own"))
+    // Asked of the kernel before anything is read.
+    let refused = match peer::check(&stream) {
+        Err(stranger) => {
+            tracing::warn!(why = %stranger, "refused a client");
+            Some(Failure::from(&stranger))
         }
-        Err(error) => Some(Failure::new(
-            FailureKind::Foreign,
-            format!(
-                "the kernel does not say whose client this is: {error}; connect through the socket in the file system"
-            ),
-        )),
-        Ok(_) if service.sessions.load(Ordering::Relaxed) > SESSIONS => {
+        Ok(()) if service.sessions.load(Ordering::Relaxed) > SESSIONS => {
             Some(Failure::new(FailureKind::Busy, format!("{SESSIONS} clients are connected; try later")))
         }
-        Ok(_) => None,
+        Ok(()) => None,
     };
     let service = service.clone();
     tokio::spawn(async move {

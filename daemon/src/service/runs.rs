@@ -11,7 +11,9 @@ use crate::zygote::WarmPoint;
 use hearth_client::protocol::{
     Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Order, RunDone, RunInput,
 };
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +110,7 @@ fn run_now(
     let answer = answer.map_err(|error| failure(&error))?;
     // What was ended halfway because its client went must not be kept, let alone get a name.
     is_unwanted(&unwanted)?;
-    let done = done(service, order, &resolved, answer, input.name.as_deref(), input.send_files);
+    let done = done(service, order, &resolved, answer, input.name.as_deref(), input.send_files)?;
     Ok(Answer::Run(Box::new(RunDone { index, total_us: microseconds(asked.elapsed()), ..done })))
 }
 
@@ -117,11 +119,17 @@ fn read_input(path: &Path) -> Result<Vec<u8>> {
     let problem = |problem: String| {
         Failure::new(FailureKind::Order, format!("cannot read {}: {problem}", path.display()))
     };
-    let data = fs::metadata(path).map_err(|error| problem(error.to_string()))?;
-    if !data.is_file() || data.len() > FRAME_LIMIT as u64 {
-        return Err(problem(format!("it is no plain file of at most {FRAME_LIMIT} bytes")));
+    let told = |error: io::Error| problem(error.to_string());
+    let no_file = || problem(format!("it is no plain file of at most {FRAME_LIMIT} bytes"));
+    // Neither a pipe nor a file that waits for something, as there are some in /proc, must hold the core.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(told)?;
+    if !file.metadata().map_err(told)?.is_file() {
+        return Err(no_file());
     }
-    fs::read(path).map_err(|error| problem(error.to_string()))
+    let mut bytes = Vec::new();
+    // Files in /proc do not say how long they are, and some have no end.
+    file.take(FRAME_LIMIT as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() > FRAME_LIMIT { Err(no_file()) } else { Ok(bytes) }
 }
 
 /// Keeps a run, and tells of it.
@@ -132,7 +140,7 @@ fn done(
     answer: PoolAnswer,
     name: Option<&str>,
     send_files: bool,
-) -> RunDone {
+) -> Result<RunDone> {
     let PoolAnswer { run, spectrum, baseline, missing } = answer;
     let mut done = RunDone {
         run: 0,
@@ -161,15 +169,14 @@ fn done(
                 subject: order.subject.clone(),
                 outcome: run.outcome,
             };
-            let bytes = kept.own_bytes();
-            let forgotten;
-            (done.run, forgotten) = service.store().keep(kept, bytes, name);
+            let (id, forgotten) = service.store().keep(kept, name);
             drop(forgotten);
+            done.run = id?;
         }
         (Err(reason), ..) => done.no_coverage = Some(reason),
         _ => done.no_coverage = Some("the subject is not instrumented".to_owned()),
     }
-    done
+    Ok(done)
 }
 
 fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
@@ -194,7 +201,14 @@ fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
     let shown = order.shows.iter().map(Into::into).collect();
     let order =
         PoolOrder { subject, arguments, input, warm, directory, environment, sandbox, processes, shown };
-    service.resolver.resolve(&order).map_err(|error| failure(&error))
+    let resolved = service.resolver.resolve(&order).map_err(|error| failure(&error))?;
+    // Who opens a pipe waits for its other end.
+    match fs::metadata(&resolved.key.binary) {
+        Ok(data) if !data.is_file() => {
+            Err(wrong(format!("no program {}: it is no plain file", order.subject)))
+        }
+        _ => Ok(resolved),
+    }
 }
 
 fn limits(given: &Limits) -> RunLimits {

@@ -1,27 +1,31 @@
 //! One client's connection.
 //!
 //! A client has a deadline for its first frame, for each frame it has begun, and for taking answers. It has a
-//! limited number of requests under way; beyond it no more is read from it. When it goes, its runs end.
+//! limited number of requests under way; beyond it no more is read from it, nor while there is no room for its
+//! frame. When it goes, its runs end.
 
+use super::room::Room;
 use super::{Service, runs};
 use crate::limits::{
-    ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL, REQUESTS_UNDER_WAY, SMALL_SET,
-    TAKING_DEADLINE, WRITE_BYTES,
+    ANSWER_TAKING_DEADLINE, ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL,
+    HELLO_BYTES, REQUESTS_UNDER_WAY, SHORT_FRAME_BYTES, SMALL_SET, TAKING_DEADLINE, WRITE_BYTES,
 };
 use hearth_client::protocol::{
-    Answer, Ask, BUILD, Body, Encoding, Failure, FailureKind, HEAD_BYTES, Hello, Level, MAGIC, Measure,
-    Order, PROTOCOL, Reply, Request, RunInput, Welcome, decode, message_frame, read_payload,
+    Answer, Ask, BUILD, Body, CodecError, Encoding, FRAME_LIMIT, Failure, FailureKind, HEAD_BYTES, Hello,
+    Level, MAGIC, Measure, Order, PROTOCOL, Reply, Request, RunInput, Welcome, decode, frame_length,
+    message_frame, read_payload,
 };
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::JoinSet;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{JoinSet, block_in_place};
 use tokio::time::timeout;
 
 /// Serves a client until it goes, or does what no client should.
@@ -55,7 +59,7 @@ pub async fn serve(service: Arc<Service>, mut stream: UnixStream) -> io::Result<
 
 /// The first frame of either side.
 async fn greet(stream: &mut UnixStream) -> io::Result<Encoding> {
-    let read = timeout(GREETING_DEADLINE, read_frame(stream)).await;
+    let read = timeout(GREETING_DEADLINE, read_hello(stream)).await;
     let payload = read.map_err(|_| io::Error::other("it does not say hello"))??;
     let hello: Result<Hello, _> = decode(Encoding::Json, &payload);
     let refused = match &hello {
@@ -102,7 +106,7 @@ pub async fn welcome(stream: &mut UnixStream, refused: Option<Failure>) -> io::R
 struct Session {
     service: Arc<Service>,
     encoding: Encoding,
-    answers: mpsc::Sender<Vec<u8>>,
+    answers: mpsc::Sender<(Vec<u8>, Room)>,
     unwanted: Arc<AtomicBool>,
     under_way: Arc<Semaphore>,
 }
@@ -111,44 +115,41 @@ impl Session {
     /// Reads requests until the client ends. An error is something no client should do.
     async fn read_requests(&self, reader: &mut OwnedReadHalf, tasks: &mut JoinSet<()>) -> io::Result<()> {
         loop {
-            let Some(permit) = self.wait_for_room(reader).await? else { return Ok(()) };
+            let turn = self.under_way.clone().acquire_owned();
+            let Some(turn) = unless_it_goes(reader, turn).await else { return Ok(()) };
+            let turn = turn.map_err(io::Error::other)?;
             while tasks.try_join_next().is_some() {}
-            let payload = match read_frame(reader).await {
+            let Some(head) = read_head(reader).await? else { return Ok(()) };
+            let room = self.service.frames.for_request(announced(head, FRAME_LIMIT)?);
+            let Some(room) = unless_it_goes(reader, room).await else { return Ok(()) };
+            let room = match room {
+                Ok(room) => room,
+                Err(failure) => return self.end_with(failure).await,
+            };
+            let payload = match read_rest(reader, head).await {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
                 result => result?,
             };
-            let request: Request = match decode(self.encoding, &payload) {
+            let request: Request = match decode_beside(self.encoding, payload) {
                 Ok(request) => request,
                 Err(error) => {
                     let problem = format!("this is no request of protocol {PROTOCOL}: {error}");
-                    let failure = Failure::new(FailureKind::Malformed, problem.clone());
-                    self.reply(0, true, Err(failure)).await;
-                    return Err(io::Error::other(problem));
+                    return self.end_with(Failure::new(FailureKind::Malformed, problem)).await;
                 }
             };
             let session = self.clone();
             tasks.spawn(async move {
                 session.answer(request).await;
-                drop(permit);
+                drop((room, turn));
             });
         }
     }
 
-    /// Waits until fewer requests are under way; `None` if the client goes meanwhile.
-    async fn wait_for_room(&self, reader: &OwnedReadHalf) -> io::Result<Option<OwnedSemaphorePermit>> {
-        loop {
-            let room = self.under_way.clone().acquire_owned();
-            match timeout(HANG_UP_INTERVAL, room).await {
-                Ok(permit) => return permit.map(Some).map_err(io::Error::other),
-                Err(_) => {
-                    // Ready at once if there is something to read, or the client has closed its end.
-                    let ready = timeout(Duration::ZERO, reader.ready(Interest::READABLE)).await;
-                    if ready.is_ok_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed())) {
-                        return Ok(None);
-                    }
-                }
-            }
-        }
+    /// Tells a client why its connection ends.
+    async fn end_with(&self, failure: Failure) -> io::Result<()> {
+        let problem = failure.message.clone();
+        self.reply(0, true, Err(failure)).await;
+        Err(io::Error::other(problem))
     }
 
     async fn answer(&self, request: Request) {
@@ -176,7 +177,15 @@ impl Session {
                 // For small ones another thread would take longer to wake than the answer takes.
                 let answer = match is_small {
                     true => answer(),
-                    false => tokio::task::spawn_blocking(answer).await.ok().flatten(),
+                    false => {
+                        let turn = self.service.long_questions.clone().acquire_owned().await;
+                        let answer = move || {
+                            let answer = answer();
+                            drop(turn);
+                            answer
+                        };
+                        tokio::task::spawn_blocking(answer).await.ok().flatten()
+                    }
                 };
                 let answer = answer.unwrap_or_else(|| {
                     let problem = "the question ended badly in the daemon; its log tells more";
@@ -218,16 +227,28 @@ impl Session {
             Ok(answer) => Body::Done(answer),
             Err(failure) => Body::Failed(failure),
         };
-        let bytes = message_frame(self.encoding, &Reply { id, last, body }).or_else(|_| {
+        let bytes = self.frame(id, last, body).or_else(|_| {
             let problem =
                 "the answer is too long for a frame; ask for less, at another level or without files";
-            let body = Body::Failed(Failure::new(FailureKind::TooLarge, problem));
-            message_frame(self.encoding, &Reply { id, last, body })
+            self.frame(id, last, Body::Failed(Failure::new(FailureKind::TooLarge, problem)))
         });
-        if let Ok(bytes) = bytes {
+        let Ok(bytes) = bytes else { return };
+        let framed = match self.service.frames.for_answer(bytes.len()).await {
+            Ok(room) => Ok((bytes, room)),
+            Err(failure) => {
+                drop(bytes);
+                self.frame(id, last, Body::Failed(failure)).map(|bytes| (bytes, Room::default()))
+            }
+        };
+        if let Ok(framed) = framed {
             // If nobody writes any more, nobody reads either.
-            let _ = self.answers.send(bytes).await;
+            let _ = self.answers.send(framed).await;
         }
+    }
+
+    /// The frame of a reply, of which nothing else is left.
+    fn frame(&self, id: u64, last: bool, body: Body) -> Result<Vec<u8>, CodecError> {
+        message_frame(self.encoding, &Reply { id, last, body })
     }
 }
 
@@ -243,26 +264,81 @@ fn is_small(ask: &Ask) -> bool {
 }
 
 /// Writes answers as they come. An error if the client does not take them.
-async fn write_answers(mut writer: OwnedWriteHalf, mut answers: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
-    while let Some(bytes) = answers.recv().await {
-        for piece in bytes.chunks(WRITE_BYTES) {
-            let written = timeout(TAKING_DEADLINE, writer.write_all(piece)).await;
-            written.map_err(|_| io::Error::other("it does not take its answers"))??;
-        }
+async fn write_answers(
+    mut writer: OwnedWriteHalf,
+    mut answers: mpsc::Receiver<(Vec<u8>, Room)>,
+) -> io::Result<()> {
+    while let Some((bytes, room)) = answers.recv().await {
+        let written = timeout(ANSWER_TAKING_DEADLINE, write_pieces(&mut writer, &bytes)).await;
+        written.map_err(|_| io::Error::other("it takes an answer too slowly"))??;
+        drop((bytes, room));
     }
     Ok(())
 }
 
-/// Reads a frame. It may take long to begin, but not to end.
-async fn read_frame<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Vec<u8>> {
-    let mut head = [0; HEAD_BYTES];
-    let begun = reader.read(&mut head[..1]).await?;
-    if begun == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+async fn write_pieces(writer: &mut OwnedWriteHalf, bytes: &[u8]) -> io::Result<()> {
+    for piece in bytes.chunks(WRITE_BYTES) {
+        let written = timeout(TAKING_DEADLINE, writer.write_all(piece)).await;
+        written.map_err(|_| io::Error::other("it does not take its answers"))??;
     }
-    let rest = async {
-        reader.read_exact(&mut head[1..]).await?;
-        read_payload(reader, head).await
+    Ok(())
+}
+
+/// Waits for something; `None` if the client goes meanwhile.
+async fn unless_it_goes<T>(reader: &OwnedReadHalf, awaited: impl Future<Output = T>) -> Option<T> {
+    let mut awaited = pin!(awaited);
+    loop {
+        if let Ok(found) = timeout(HANG_UP_INTERVAL, &mut awaited).await {
+            return Some(found);
+        }
+        // Ready at once if there is something to read, or the client has closed its end.
+        let ready = timeout(Duration::ZERO, reader.ready(Interest::READABLE)).await;
+        if ready.is_ok_and(|ready| ready.is_ok_and(|ready| ready.is_read_closed())) {
+            return None;
+        }
+    }
+}
+
+/// Reads the head of a frame, which may take long to begin, but not to end. `None` if there is no further frame.
+async fn read_head<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Option<[u8; HEAD_BYTES]>> {
+    let mut head = [0; HEAD_BYTES];
+    match reader.read(&mut head[..1]).await {
+        Ok(0) => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        result => result?,
     };
-    timeout(FRAME_DEADLINE, rest).await.map_err(|_| io::Error::other("it does not end its frame"))?
+    match in_time(reader.read_exact(&mut head[1..])).await {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        result => result.map(|_| Some(head)),
+    }
+}
+
+/// Reads what a head announces.
+async fn read_rest<R: AsyncReadExt + Unpin>(reader: &mut R, head: [u8; HEAD_BYTES]) -> io::Result<Vec<u8>> {
+    in_time(read_payload(reader, head)).await
+}
+
+/// The first frame.
+async fn read_hello<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Vec<u8>> {
+    let head = read_head(reader).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    announced(head, HELLO_BYTES)?;
+    read_rest(reader, head).await
+}
+
+/// The length that a head announces, if it is within a limit.
+fn announced(head: [u8; HEAD_BYTES], limit: usize) -> io::Result<usize> {
+    let length = frame_length(head).filter(|&length| length <= limit);
+    length.ok_or_else(|| io::Error::other(format!("it announces a frame of over {limit} bytes")))
+}
+
+async fn in_time<T>(reading: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(FRAME_DEADLINE, reading).await.map_err(|_| io::Error::other("it does not end its frame"))?
+}
+
+/// A request from its bytes. Other sessions go on while a long one is looked at.
+fn decode_beside(encoding: Encoding, payload: Vec<u8>) -> Result<Request, CodecError> {
+    if payload.len() <= SHORT_FRAME_BYTES {
+        return decode(encoding, &payload);
+    }
+    block_in_place(|| decode(encoding, &payload))
 }
