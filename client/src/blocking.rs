@@ -60,7 +60,9 @@ impl Connection {
     pub fn open_running(place: &Place, encoding: Encoding) -> Result<Option<Self>> {
         match start::connect(place) {
             Ok(stream) => Self::greet(stream, place, encoding).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(Error::broken(&place.socket())(error)),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                Err(Error::broken(&place.socket())(error))
+            }
             Err(_) => Ok(None),
         }
     }

@@ -445,6 +445,9 @@ impl Zygote {
                 "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
             )
         };
+        if self.was_reset(memory).map_err(gone)? {
+            missing.push("what the run executed before it set its counters back to zero".to_owned());
+        }
         let mut additions = Additions::default();
         self.add_libraries(memory, keeper, &mut additions, missing).map_err(gone)?;
         for keeper in notes.children.iter().map(|child| find(child.keeper)) {
@@ -482,6 +485,14 @@ impl Zygote {
         });
     }
 
+    /// Has a process begun to count anew? gcov sees to that after a fork. The mark that the zygote was given is then gone, or
+    /// there is another one beside it: that the counters have really been written.
+    fn was_reset(&self, memory: &Memory) -> std::io::Result<bool> {
+        let roots = self.counting.as_ref().map_or(&[][..], |counting| &counting.map.roots);
+        let marks = roots.iter().map(|root| memory.read_word(root + DUMPED_OFFSET));
+        Ok(marks.collect::<std::io::Result<Vec<u64>>>()?.iter().any(|mark| mark & 3 != 1))
+    }
+
     /// Adds what a process counted that the run made of itself.
     fn add_process(
         &self,
@@ -490,6 +501,10 @@ impl Zygote {
         missing: &mut Vec<String>,
     ) -> std::io::Result<()> {
         let memory = Memory::without_pages(File::open(format!("/proc/{keeper}/mem"))?);
+        if !self.was_reset(&memory)? {
+            // It has not come back from its fork: the counters are still those of the process that it was made of.
+            return Ok(());
+        }
         self.add_libraries(&memory, Some(keeper), additions, missing)?;
         self.counting.iter().try_for_each(|counting| counting.add_process(&memory, additions))
     }

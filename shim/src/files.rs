@@ -17,6 +17,9 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+/// How the names of gcov's data files end.
+const DATA_EXTENSION: &[u8] = b".gcda";
+
 /// What a path stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Target {
@@ -61,6 +64,8 @@ static INPUT: AtomicI32 = AtomicI32::new(-1);
 static INPUT_OPENED: AtomicBool = AtomicBool::new(false);
 /// Has a fork been told?
 static FORKED: AtomicBool = AtomicBool::new(false);
+/// Is this a process that a run has made of itself?
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// Has it been told that a process could not be kept?
 static UNKEPT: AtomicBool = AtomicBool::new(false);
 /// Has it been told that another program is executed?
@@ -166,6 +171,7 @@ pub fn note_execution() {
 
 /// In a process that a run has just made of itself: has its memory kept, and tells the daemon by whom.
 pub fn note_child() {
+    IS_CHILD.store(true, Ordering::Relaxed);
     let mask = sys::set_signal_mask(u64::MAX);
     let kept = keeper::keep_child().and_then(|keeper| {
         let note = Note { kind: NOTE_CHILD, value: 0, process: sys::pid().cast_unsigned(), keeper };
@@ -205,6 +211,10 @@ pub fn find(path: &Path) -> Target {
 pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     if flags & libc::O_TMPFILE == libc::O_TMPFILE {
+        return Some(sys::memory_file());
+    }
+    // gcov starts anew in a process that was forked, and writes at its end what the daemon reads from its memory.
+    if writes && IS_CHILD.load(Ordering::Relaxed) && path.as_bytes().ends_with(DATA_EXTENSION) {
         return Some(sys::memory_file());
     }
     match find(path) {

@@ -17,7 +17,7 @@ pub fn keep_child() -> Result<u32> {
 }
 
 /// All signals must be blocked, and are for ever in the keeper. It is in a session of its own: what is sent to the group of
-/// its parent is not for it.
+/// its parent is not for it. It closes what it has open: who reads from a pipe waits for the last who could write.
 fn keep(flags: c_int) -> Result<u32> {
     let result: isize;
     let flags = libc::CLONE_VM | flags;
@@ -30,12 +30,18 @@ fn keep(flags: c_int) -> Result<u32> {
             "jnz 3f",
             "mov eax, {session}",
             "syscall",
+            "mov eax, {close}",
+            "xor edi, edi",
+            "mov esi, -1",
+            "xor edx, edx",
+            "syscall",
             "2:",
             "mov eax, {pause}",
             "syscall",
             "jmp 2b",
             "3:",
             session = const libc::SYS_setsid,
+            close = const libc::SYS_close_range,
             pause = const libc::SYS_pause,
             inlateout("rax") libc::SYS_clone as isize => result,
             in("rdi") flags as usize, in("rsi") 0, in("rdx") 0, in("r10") 0, in("r8") 0,

@@ -24,13 +24,27 @@ pub fn resolve() {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fork() -> c_int {
-    let is_run = files::is_active() && server::is_run();
-    if is_run {
-        files::note_fork();
+    if !files::is_active() || !server::is_run() {
+        return real!(FORK, fn() -> c_int,);
     }
+    files::note_fork();
+    // The keeper counts as a process, so the next fork waits until this one's is there.
+    let pipe = sys::pipe();
     let pid = real!(FORK, fn() -> c_int,);
-    if is_run && pid == 0 {
+    if pid == 0 {
         files::note_child();
+    }
+    if let Ok([reader, writer]) = pipe {
+        let error = sys::errno();
+        if pid == 0 {
+            let _ = sys::write(writer, &[0]);
+        }
+        sys::close(writer);
+        if pid > 0 {
+            while sys::read(reader, &mut [0]) == Err(libc::EINTR) {}
+        }
+        sys::close(reader);
+        sys::set_errno(error);
     }
     pid
 }

@@ -112,6 +112,12 @@ pub fn read(fd: c_int, buffer: &mut [u8]) -> Result<usize> {
     unsafe { call!(libc::SYS_read, fd, buffer.as_mut_ptr(), buffer.len()) }
 }
 
+/// Writes bytes.
+pub fn write(fd: c_int, bytes: &[u8]) -> Result<usize> {
+    // SAFETY: the bytes are readable for their length.
+    unsafe { call!(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) }
+}
+
 /// Sends a signal.
 pub fn kill(pid: c_int, signal: c_int) {
     // SAFETY: the call takes numbers.
@@ -126,6 +132,13 @@ pub fn wait(options: c_int) -> Result<Option<(c_int, c_int, libc::rusage)>> {
     // SAFETY: the kernel writes one status and one rusage.
     let pid = unsafe { call!(libc::SYS_wait4, -1_isize, &raw mut status, options, &raw mut usage) }?;
     Ok((pid != 0).then_some((pid as c_int, status, usage)))
+}
+
+/// The ends of a pipe: what is written to the second can be read from the first.
+pub fn pipe() -> Result<[c_int; 2]> {
+    let mut ends = [-1; 2];
+    // SAFETY: the kernel writes two descriptors.
+    unsafe { call!(libc::SYS_pipe2, &raw mut ends, libc::O_CLOEXEC) }.map(|_| ends)
 }
 
 /// Replaces the signal mask and returns the old one.
