@@ -2,11 +2,14 @@
 //!
 //! Memory that a run can write is never mapped here, only copied; what it says is checked by who asked.
 
+use memmap2::MmapMut;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 /// Bytes in a page.
 pub const PAGE_BYTES: u64 = 4096;
@@ -35,6 +38,12 @@ impl Memory {
     #[must_use]
     pub fn without_pages(memory: File) -> Self {
         Self { memory, pages: None, process: None }
+    }
+
+    /// The same memory, of which is not known which pages are the process's alone.
+    #[cfg(test)]
+    pub fn forget_pages(self) -> Self {
+        Self { pages: None, ..self }
     }
 
     /// Names a process that has the same memory.
@@ -103,18 +112,52 @@ impl Memory {
         Err(io::Error::other("text without an end"))
     }
 
-    /// Which pages of a range belong to this process alone: in a run, those written since the fork.
+    /// Which pages of a range belong to this process alone: in a run, those written since the fork. All of them may, where that
+    /// is not known; who asks then compares more than it has to.
     ///
     /// # Errors
     /// If the process's memory is gone.
     pub fn own_pages(&self, first_page: u64, count: usize) -> io::Result<Vec<bool>> {
+        let Some(pages) = &self.pages else { return Ok(vec![true; count]) };
         let mut entries = vec![0_u8; count * 8];
-        let pages = self.pages.as_ref().ok_or_else(|| io::Error::other("the page map is not known"))?;
         pages.read_exact_at(&mut entries, first_page * 8)?;
         let entries = entries.as_chunks::<8>().0.iter().map(|&entry| u64::from_le_bytes(entry));
         // A page swapped out may be anybody's, so it is taken for the run's.
         Ok(entries.map(|entry| entry & (EXCLUSIVE | SWAPPED) != 0).collect())
     }
+}
+
+/// Does this kernel tell in its page maps which pages a process has for itself? It is asked once.
+#[must_use]
+pub fn tells_own_pages() -> bool {
+    static TELLS: OnceLock<bool> = OnceLock::new();
+    *TELLS.get_or_init(|| {
+        let tells = try_own_pages().unwrap_or(false);
+        if !tells {
+            tracing::warn!(
+                "the kernel's page maps do not tell who has a page; all pages of runs are compared"
+            );
+        }
+        tells
+    })
+}
+
+/// A page that was written by this process alone must be its own, and one that is mapped twice must not.
+fn try_own_pages() -> io::Result<bool> {
+    let mut own = MmapMut::map_anon(PAGE_BYTES as usize)?;
+    own[0] = 1;
+    let file = File::from(memfd_create("hearth", MemfdFlags::CLOEXEC)?);
+    file.set_len(PAGE_BYTES)?;
+    // SAFETY: nobody else knows the file, so its size and contents are this function's.
+    let mut one = unsafe { MmapMut::map_mut(&file)? };
+    // SAFETY: as above.
+    let mut other = unsafe { MmapMut::map_mut(&file)? };
+    one[0] = 1;
+    other[1] = 1;
+    let memory = Memory::new(File::open("/proc/self/mem")?, File::open("/proc/self/pagemap")?);
+    let is_own =
+        |map: &MmapMut| Ok::<_, io::Error>(memory.own_pages(map.as_ptr() as u64 / PAGE_BYTES, 1)?[0]);
+    Ok(is_own(&own)? && !is_own(&one)? && !is_own(&other)?)
 }
 
 /// Copies memory of another process from addresses; false if that does not work.
@@ -131,4 +174,15 @@ fn read_from(process: Pid, runs: &mut [(u64, &mut [u8])]) -> bool {
             runs.iter_mut().map(|(_, bytes)| IoSliceMut::new(bytes)).collect();
         process_vm_readv(process, &mut local, &remote) == Ok(length)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hearth counts on it wherever it is tested; elsewhere it compares all pages.
+    #[test]
+    fn this_kernel_tells_who_has_a_page() {
+        assert!(tells_own_pages());
+    }
 }

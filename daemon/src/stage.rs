@@ -2,7 +2,7 @@
 
 use crate::error::{During, Error, Result};
 use crate::limits::{CHILDREN, FILES, NOTES_AT_ONCE};
-use crate::memory::Memory;
+use crate::memory::{Memory, tells_own_pages};
 use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
 use hearth_shim_abi::{
@@ -187,7 +187,11 @@ impl Notes {
             // Nothing comes before this but the news that preparing the run failed.
             NOTE_BEGIN if packet.fds.len() == 2 && self.keeper.is_none() => {
                 let mut file = || File::from(packet.fds.remove(0));
-                self.memory = Some(Memory::new(file(), file()));
+                let (memory, pages) = (file(), file());
+                self.memory = Some(match tells_own_pages() {
+                    true => Memory::new(memory, pages),
+                    false => Memory::without_pages(memory),
+                });
                 self.keeper = Some(packet.head.keeper);
                 self.process = Some(packet.head.process);
                 self.prepared_us = u64::from(packet.head.value);

@@ -29,6 +29,7 @@ mod handmade_notes;
 mod html_report;
 mod localize;
 mod misbehaving;
+mod ordinary_user;
 mod python_client;
 mod real_notes;
 mod report_formats;
@@ -48,13 +49,21 @@ mod warm_messages;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Names another place of the command under test, for a user who cannot read the build.
+const PROGRAM_VARIABLE: &str = "HEARTH_TEST_PROGRAM";
+/// The same for the project.
+const PROJECT_VARIABLE: &str = "HEARTH_TEST_PROJECT";
+
 /// The command under test.
 fn hearth() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_hearth"))
+    std::env::var_os(PROGRAM_VARIABLE).map_or_else(|| env!("CARGO_BIN_EXE_hearth").into(), PathBuf::from)
 }
 
 /// The top of the project.
 fn project() -> PathBuf {
+    if let Some(project) = std::env::var_os(PROJECT_VARIABLE) {
+        return project.into();
+    }
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project is there")
 }
 

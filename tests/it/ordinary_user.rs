@@ -1,0 +1,87 @@
+//! What holds for root holds for an ordinary user, too; and what a machine lacks is named.
+
+use crate::{hearth, project, run};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+
+/// A user without any rights.
+const NOBODY: u32 = 65534;
+/// The tests of this binary that are run again.
+const TESTS: &[&str] = &[
+    "misbehaving::every_way_has_its_outcome_and_leaves_nothing",
+    "misbehaving::processes_are_limited_to_what_was_asked_for",
+    "misbehaving::reserved_address_space_costs_nothing",
+];
+
+/// Runs the tests of misbehaving programs as another user, with secrets at home, on copies that this user can read.
+#[test]
+fn misbehaving_programs_of_an_ordinary_user() {
+    if !rustix::process::getuid().is_root() {
+        // Then all tests are an ordinary user's.
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let directory = scratch.path();
+    let programs = directory.join("tests/programs/misbehaving");
+    fs::create_dir_all(&programs).expect("a directory");
+    let own = std::env::current_exe().expect("this program");
+    let source = project().join("tests/programs/misbehaving/misbehave.c");
+    for (from, to) in [
+        (own.as_path(), directory.join("tests/it")),
+        (&hearth(), directory.join("hearth")),
+        (&source, programs.join("misbehave.c")),
+    ] {
+        fs::copy(from, to).expect("copied");
+    }
+    let home = directory.join("home");
+    for secret in [".ssh/key", ".config/token", ".netrc", ".shell_history"] {
+        let path = home.join(secret);
+        fs::create_dir_all(path.parent().expect("it is below home")).expect("a directory");
+        fs::write(path, "secret\n").expect("written");
+    }
+    give_away(directory);
+    let mut command = Command::new("setpriv");
+    let user = NOBODY.to_string();
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+    let output = run(command
+        .arg(directory.join("tests/it"))
+        .args(["--exact", "--test-threads", "1"])
+        .args(TESTS)
+        .current_dir(directory)
+        .env("HOME", &home)
+        .env("TMPDIR", directory)
+        .env(crate::PROGRAM_VARIABLE, directory.join("hearth"))
+        .env(crate::PROJECT_VARIABLE, directory));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(&format!("{} passed; 0 failed", TESTS.len())), "{text}");
+}
+
+fn give_away(path: &Path) {
+    chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+    if path.is_dir() {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        for entry in fs::read_dir(path).expect("a directory") {
+            give_away(&entry.expect("an entry").path());
+        }
+    }
+}
+
+/// Where a namespace cannot be had that is said, and nothing is run unless the user asks for it.
+#[test]
+fn a_machine_without_user_namespaces_is_told_of() {
+    let run_there = |options: &str| {
+        let script = format!(
+            "echo 0 > /proc/sys/user/max_user_namespaces && {} run {options} /bin/true",
+            hearth().display()
+        );
+        let mut command = Command::new("unshare");
+        let output = run(command.args(["--user", "--map-root-user", "sh", "-c", &script]));
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (ok, text) = run_there("");
+    assert!(!ok && text.contains("it lacks: user namespaces") && text.contains("best-effort"), "{text}");
+    let (ok, text) = run_there("--sandbox best-effort");
+    assert!(ok && text.contains("missing: user namespaces"), "{text}");
+}
