@@ -567,8 +567,10 @@ mod tests {
             }
             expected.push(vec![0; 2]);
             let mut additions = Additions::default();
-            for array in
-                arrays.iter().chain([&late]).filter(|array| (round + array.function_id as usize) % 3 == 0)
+            for array in arrays
+                .iter()
+                .chain([&late])
+                .filter(|array| (round + array.function_id as usize).is_multiple_of(3))
             {
                 // Twice, as of two processes.
                 for _ in 0..2 {

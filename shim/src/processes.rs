@@ -68,8 +68,10 @@ pub fn was_pid_asked() -> bool {
 
 /// Was standard input read to its end before the warm point?
 pub fn was_stdin_read() -> bool {
-    // SAFETY: the C library's own stream, asked before the warm point by the only thread.
-    unsafe { libc::feof(stdin) != 0 }
+    // SAFETY: the C library sets it before the program begins; no other thread runs.
+    let stream = unsafe { stdin };
+    // SAFETY: a program that has closed its standard input may have set it to nothing; else it is a stream.
+    !stream.is_null() && unsafe { libc::feof(stream) } != 0
 }
 
 unsafe extern "C" {
