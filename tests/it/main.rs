@@ -25,6 +25,7 @@ mod warm_exact;
 mod atlas;
 mod command_line;
 mod damaged_files;
+mod early_and_late;
 mod handmade_notes;
 mod html_report;
 mod localize;
