@@ -6,10 +6,12 @@ use std::time::Duration;
 pub const WARM_DEADLINE: Duration = Duration::from_secs(30);
 /// A zygote answers at once; one that does not is lost.
 pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
-/// How often the memory and the output of a run are looked at.
+/// How often the memory and the output of a run are looked at, at the most.
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// A look that takes long is followed by a pause of so many times that.
-pub const LOOK_PAUSE: u32 = 10;
+/// A look is followed by a pause of so many times what it took, so that it costs little of a run's time.
+pub const LOOK_PAUSE: u32 = 100;
+/// But not by a longer one.
+pub const LOOK_INTERVAL_MOST: Duration = Duration::from_millis(500);
 /// Processes besides a run's own that count for its user or group: the launcher and the zygote.
 pub const OWN_PROCESSES: u64 = 2;
 /// Processes for each of a run's: itself and its keeper.

@@ -6,7 +6,8 @@ use crate::error::{During, Error, Result};
 use crate::harvest::{Additions, Counting, Harvest, How, Visit};
 use crate::launch::{Launched, Launcher, Order, SandboxPolicy};
 use crate::limits::{
-    ANSWER_DEADLINE, LOOK_INTERVAL, LOOK_PAUSE, RESERVED_BYTES, WARM_DEADLINE, most_processes,
+    ANSWER_DEADLINE, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE, RESERVED_BYTES, WARM_DEADLINE,
+    most_processes,
 };
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES, tells_own_pages};
@@ -397,7 +398,8 @@ impl Zygote {
                 verdict = Some(Outcome::TimedOut);
             } else if now >= next_look {
                 verdict = self.look_at_limits(stage, request);
-                next_look = Instant::now() + LOOK_INTERVAL.max(now.elapsed() * LOOK_PAUSE);
+                let pause = (now.elapsed() * LOOK_PAUSE).clamp(LOOK_INTERVAL, LOOK_INTERVAL_MOST);
+                next_look = Instant::now() + pause;
             }
             if verdict.is_some() {
                 let kill = Request { kind: REQUEST_KILL, ..Request::default() };
@@ -426,8 +428,9 @@ impl Zygote {
         missing: &mut Vec<String>,
         visit: Visit<'_>,
     ) -> std::result::Result<Harvest, String> {
+        const NO_COUNTERS: &str = "the subject is not instrumented";
         if self.counting.is_none() {
-            return Err("the subject is not instrumented".to_owned());
+            return Err(NO_COUNTERS.to_owned());
         }
         // Without other processes its keeper is the zygote's only child.
         let inside = self.launched.process.filter(|_| notes.forked).map(processes_inside).unwrap_or_default();
@@ -461,7 +464,9 @@ impl Zygote {
         if notes.executed {
             missing.push("what other programs executed that the run started".to_owned());
         }
-        let Some(counting) = &mut self.counting else { return Err(String::new()) };
+        // Processes may have loaded the same.
+        missing.dedup();
+        let counting = self.counting.as_mut().ok_or(NO_COUNTERS)?;
         // Without an only child there are others that may have the run's memory.
         let all_pages = notes.forked || keeper.is_none();
         let helped = self.idle.is_there() && counting.is_large();

@@ -154,7 +154,7 @@ fn is_input(path: &Path) -> bool {
     })
 }
 
-/// Tells the daemon, once, that the run is about to make another process of itself.
+/// Tells the daemon, once, that the run has made another process of itself.
 pub fn note_fork() {
     if !FORKED.swap(true, Ordering::Relaxed) {
         // A run that closed the channel goes without.

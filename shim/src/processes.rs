@@ -27,12 +27,13 @@ pub unsafe extern "C" fn fork() -> c_int {
     if !files::is_active() || !server::is_run() {
         return real!(FORK, fn() -> c_int,);
     }
-    files::note_fork();
     // The keeper counts as a process, so the next fork waits until this one's is there.
     let pipe = sys::pipe();
     let pid = real!(FORK, fn() -> c_int,);
-    if pid == 0 {
-        files::note_child();
+    match pid {
+        0 => files::note_child(),
+        -1 => {}
+        _ => files::note_fork(),
     }
     if let Ok([reader, writer]) = pipe {
         let error = sys::errno();

@@ -172,8 +172,11 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
             assert_eq!(answer.run.files[0].bytes, b"here");
         }
         "kill_everything" => {
-            let reason = answer.spectrum.as_ref().expect_err("the keeper was killed");
-            assert!(reason.contains("memory is gone"), "{reason}");
+            // The keeper was killed. On a busy machine it may be on its way out still, and then nothing is lost.
+            match &answer.spectrum {
+                Err(reason) => assert!(reason.contains("memory is gone"), "{reason}"),
+                Ok(_) => assert_eq!(marks(subject, source, answer), 12),
+            }
         }
         // It may be killed before all are there.
         "many_files" => assert!(written.len() >= 2),

@@ -186,7 +186,7 @@ pub const NOTE_BEGIN: u32 = 1;
 pub const NOTE_FILE: u32 = 2;
 /// A file was removed. Its path follows.
 pub const NOTE_REMOVED: u32 = 3;
-/// The run is about to make another process of itself. Told once.
+/// The run has made another process of itself. Told once.
 pub const NOTE_FORKED: u32 = 4;
 /// A step before the run failed: error number `value`.
 pub const NOTE_FAILED: u32 = 5;
