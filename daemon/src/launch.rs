@@ -133,6 +133,7 @@ pub fn plain_command(key: &ZygoteKey) -> io::Result<Command> {
     // SAFETY: the function makes one system call, which is all that may be done there.
     unsafe { command.pre_exec(fix_addresses) };
     command
+        .arg0(key.arguments.first().map_or(key.binary.as_os_str(), |name| name))
         .args(key.arguments.iter().skip(1))
         .env_clear()
         .envs(environment(&key.environment, INACTIVE, first_library.as_deref()))

@@ -106,7 +106,10 @@ impl Resolver {
         let (binary, map) = self.program(order)?;
         let revision = revision(&binary);
         let map = map.map(|subject| self.open(&subject, revision)).transpose()?;
-        let mut arguments = vec![binary.clone().into_os_string()];
+        // A program may do another thing by another name.
+        let is_path = order.subject.contains('/');
+        let name = if is_path { order.subject.clone().into() } else { binary.clone().into_os_string() };
+        let mut arguments = vec![name];
         arguments.extend(order.arguments.iter().cloned());
         let input = order.input.as_ref().map(|input| place_input(input, &mut arguments)).transpose()?;
         let warm = match (&order.warm, &input) {
@@ -206,7 +209,8 @@ pub fn other_arguments(key: &ZygoteKey, arguments: &[String]) -> Result<Vec<OsSt
     if arguments.iter().any(|argument| argument.contains('\0')) {
         return Err(Error::Order("an argument has a NUL in it".to_owned()));
     }
-    let mut words = vec![key.binary.clone().into_os_string()];
+    let name = key.arguments.first().cloned();
+    let mut words = vec![name.unwrap_or_else(|| key.binary.clone().into_os_string())];
     words.extend(arguments.iter().map(OsString::from));
     if let Some(input) = &key.input {
         place_input(input, &mut words)?;

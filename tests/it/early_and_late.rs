@@ -142,3 +142,14 @@ fn what_is_shown_or_named_is_seen() {
         assert_eq!(code(&["run", "./small", "--", named]), Some(3), "the order names it: {named}");
     }
 }
+
+/// A program that is several by its names, such as lld, is run by the name that it was ordered by.
+#[test]
+fn programs_keep_the_name_they_are_called_by() {
+    let program =
+        Program::new("#include <stdio.h>\nint main(int c, char **v) { puts(v[0]); return 0; }\n", &[]);
+    std::os::unix::fs::symlink("small", program.path().join("other")).expect("linked");
+    for name in ["./small", "./other"] {
+        assert_eq!(text(&program.hearth(&["run", name]).stdout), format!("{name}\n"));
+    }
+}
