@@ -153,10 +153,13 @@ mod tests {
         assert_eq!(fields("", &["RssAnon"]), 0);
     }
 
+    /// Other tests of this process take memory meanwhile, so there is no upper bound.
     #[test]
-    fn this_process_is_measured_alike_both_ways() {
+    fn both_ways_of_measuring_see_what_a_process_takes() {
         let own = std::process::id().cast_signed();
-        let (resident, proportional) = (resident_bytes(own), proportional_bytes(own));
-        assert!(proportional <= resident && proportional * 2 > resident, "{proportional} of {resident}");
+        let memory = std::hint::black_box(vec![1_u8; 64 << 20]);
+        for bytes in [resident_bytes(own), proportional_bytes(own)] {
+            assert!(bytes >= memory.len() as u64, "{bytes} of {}", memory.len());
+        }
     }
 }
