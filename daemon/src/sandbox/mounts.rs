@@ -24,6 +24,8 @@ const LINKS: &[(&str, &str)] = &[
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
 ];
+/// What is taken from every mount of the machine's.
+const SEALED: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
 /// An empty file that nobody may read, while mounts are made.
 const NOTHING: &str = "/dev/nothing";
 
@@ -47,8 +49,7 @@ pub fn seal(hidden: &[Hidden], missing: &mut Vec<String>) {
     // Below what is hidden, as it is before it is.
     let kept = hidden.iter().flat_map(|hidden| &hidden.kept).map(|path| (path.as_path(), clone_of(path)));
     let kept: Vec<(&Path, Result<OwnedFd, Errno>)> = kept.collect();
-    let locked = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
-    if let Err(error) = restrict(Path::new("/"), locked, libc::AT_RECURSIVE) {
+    if let Err(error) = restrict(Path::new("/"), SEALED, libc::AT_RECURSIVE) {
         missing.push(format!("read-only mounts (Linux 5.12), so that a run writes no file ({error})"));
     }
     if let Err(error) = make_devices(devices) {
@@ -119,8 +120,7 @@ fn hide(hidden: &Hidden, kept: &[(&Path, Result<OwnedFd, Errno>)]) -> io::Result
             File::create(kept)?;
         }
         attach(tree, kept)?;
-        let locked = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
-        restrict(kept, locked, libc::AT_RECURSIVE)?;
+        restrict(kept, SEALED, libc::AT_RECURSIVE)?;
     }
     restrict(path, libc::MOUNT_ATTR_RDONLY, 0)
 }
