@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::limits::{FUNCTIONS, OBJECTS};
 use crate::memory::{Memory, PAGE_BYTES};
 use hearth_coverage::atlas::Atlas;
-use hearth_coverage::data_name;
+use hearth_coverage::{data_name, name_text};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io;
@@ -90,7 +90,7 @@ fn by_name<'a>(atlas: &Atlas<'a>) -> BTreeMap<String, Vec<(usize, &'a str)>> {
     objects
 }
 
-/// The atlas's object with this data file.
+/// The atlas's object with this data file, the name being as `name_text` has it.
 #[must_use]
 pub fn object_of(atlas: &Atlas<'_>, name: &str) -> Option<usize> {
     object_named(&by_name(atlas), name)
@@ -132,13 +132,13 @@ impl Finder<'_, '_> {
         let stamp = self.word(info + 16)? as u32;
         let name_address = self.word(info + 24)?;
         let name = self.pages.memory.read_text(name_address, NAME_LIMIT).map_err(unreadable)?;
-        let name = String::from_utf8_lossy(&name).into_owned();
-        let Some(object) = object_named(&self.by_name, &name) else {
-            self.map.without_notes.push(name);
+        let Some(object) = object_named(&self.by_name, &name_text::from_bytes(&name)) else {
+            self.map.without_notes.push(name_text::shown(&name));
             return Ok(());
         };
         let expected = self.atlas.object_stamp(object).map_or(0, |(_, stamp)| stamp);
         if stamp != expected {
+            let name = name_text::shown(&name);
             let problem =
                 format!("{name} has stamp {stamp:08x} in the program and {expected:08x} in its notes");
             return Err(Error::NotesMismatch { problem });
@@ -225,6 +225,7 @@ impl Finder<'_, '_> {
                 found == [known.ident, known.lineno_checksum, known.cfg_checksum, known.counter_count]
             }) else {
                 let name = self.atlas.object_name(object).unwrap_or_default();
+                let name = name_text::shown(&name_text::to_bytes(name));
                 let problem = format!("{name} does not know function {} of the program", found[0]);
                 return Err(Error::NotesMismatch { problem });
             };

@@ -145,7 +145,10 @@ pub enum ProgramProblem {
         what: String,
     },
     /// A symbol is not there.
-    #[error("has no function `{0}` to wait at; `nm` lists those it has")]
+    #[error(
+        "has no function `{0}` to wait at, nor has a library that is there when it begins; `nm` lists those they have. \
+         In a library that it loads later no run can begin; choose an earlier point, such as --warm main"
+    )]
     NoSymbol(String),
 }
 

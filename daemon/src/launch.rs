@@ -1,7 +1,10 @@
 //! Starting a subject: the daemon's side. A launcher is started, which makes the sandbox and the subject in it.
 
+use crate::areas::Areas;
 use crate::error::{During, Error, Result};
-use crate::limits::{EARLY_OUTPUT_BYTES, START_OUTPUT_BYTES};
+use crate::inside::Inside;
+use crate::limits::{EARLY_OUTPUT_BYTES, REPORT_BYTES, START_OUTPUT_BYTES};
+use crate::packet::Received;
 use crate::stage::contents;
 use crate::zygote::ZygoteKey;
 use crate::{packet, program, sandbox, shim};
@@ -12,14 +15,12 @@ use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
-use std::net::Shutdown;
+use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The launcher's descriptors: the socket to the daemon, and the order.
 pub(crate) const DAEMON_FD: i32 = 202;
@@ -58,6 +59,39 @@ pub struct Launcher {
     pub hidden: Vec<PathBuf>,
 }
 
+impl Order {
+    /// What runs will most likely use: the working directory, what the arguments name, the home directory, and where temporary
+    /// files are made. All exist.
+    pub fn wanted(&self) -> Vec<PathBuf> {
+        let variable = |wanted: &str| self.environment.iter().find(|(name, _)| name == wanted);
+        let directories =
+            ["HOME", "TMPDIR"].iter().filter_map(|name| variable(name)).map(|(_, value)| value.into());
+        let named = sandbox::named(&self.directory, &self.arguments).into_iter();
+        let all =
+            directories.chain(named).chain([self.directory.clone(), std::env::temp_dir(), "/tmp".into()]);
+        // What a run makes is not there yet, but its directory is.
+        let existing = |path: PathBuf| path.ancestors().take(2).find_map(|path| path.canonicalize().ok());
+        let mut wanted: Vec<PathBuf> =
+            all.filter_map(existing).filter(|path| path.parent().is_some()).collect();
+        wanted.sort();
+        wanted.dedup();
+        wanted
+    }
+}
+
+/// The head of what daemon and launcher say to each other; the text is JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct Word;
+
+/// What the daemon asks of the launcher: fresh areas, by their numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refresh {
+    pub areas: Vec<usize>,
+    /// In these the subject has written before its warm point.
+    pub early: Vec<usize>,
+}
+
 impl From<PathBuf> for Launcher {
     /// A launcher that hides the directory of the user's daemon.
     fn from(program: PathBuf) -> Self {
@@ -70,10 +104,28 @@ impl From<PathBuf> for Launcher {
 pub(crate) enum Report {
     /// The subject's process, as the daemon numbers it.
     Process(i32),
-    /// The sandbox stands, without these.
-    Ready { missing: Vec<String>, limits_processes_by_user: bool },
+    /// The sandbox stands, without what is missing. Comes with its `/proc`, or the machine's, and with the staging of the areas,
+    /// if there are any.
+    Ready(Ready),
+    /// Areas are fresh, or why not.
+    Refreshed(Option<String>),
     /// It failed.
     Failed(String),
+}
+
+/// A sandbox that stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    /// What the machine lacks.
+    pub missing: Vec<String>,
+    pub limits_processes_by_user: bool,
+    /// It has a `/proc` of its own.
+    pub has_proc: bool,
+    /// The areas' directories, and why there are none.
+    pub areas: Vec<PathBuf>,
+    pub areas_problem: Option<String>,
+    /// What runs do not see.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// What becomes of a machine that lacks something the sandbox needs.
@@ -91,7 +143,7 @@ pub enum SandboxPolicy {
 pub(crate) struct Launched {
     launcher: Child,
     /// The launcher kills the subject when this closes.
-    alive: UnixStream,
+    alive: OwnedFd,
     /// The socket to the shim.
     pub control: OwnedFd,
     /// What the subject writes to standard output and standard error before its warm point.
@@ -102,6 +154,12 @@ pub(crate) struct Launched {
     pub missing: Vec<String>,
     /// The processes of a run are limited by the user's.
     pub limits_processes_by_user: bool,
+    /// The sandbox's `/proc`, if it has one of its own.
+    proc: Option<OwnedFd>,
+    /// Why there are no areas.
+    pub areas_problem: Option<String>,
+    /// What runs write to, if the machine has areas; else the shim keeps files in memory.
+    pub areas: Option<Areas>,
 }
 
 /// The environment of a subject under Hearth, `control` being the shim's variable. A library that must be the first is
@@ -157,7 +215,7 @@ impl Launched {
     pub fn start(launcher: &Launcher, order: &Order, policy: SandboxPolicy) -> Result<Self> {
         let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
         let (control, shim_end) = packet::pair().during("make a socket")?;
-        let (alive, launcher_end) = UnixStream::pair().during("make a socket")?;
+        let (alive, launcher_end) = packet::pair().during("make a socket")?;
         let output = [memory_file()?, memory_file()?];
         for file in &output {
             fcntl_setfl(file, OFlags::APPEND).during("make a file in memory")?;
@@ -176,14 +234,13 @@ impl Launched {
             .fd_mappings(vec![
                 mapping(shim_end, CONTROL_FD),
                 mapping(shim.into(), SHIM_FD),
-                mapping(launcher_end.into(), DAEMON_FD),
+                mapping(launcher_end, DAEMON_FD),
                 mapping(order_file.into(), ORDER_FD),
             ])
             .map_err(|error| failed(error.to_string()))?;
         let child =
             command.spawn().map_err(|error| failed(format!("{}: {error}", launcher.program.display())))?;
         drop(command);
-        alive.set_read_timeout(Some(LAUNCH_DEADLINE)).during("set a timeout")?;
         let mut launched = Self {
             launcher: child,
             alive,
@@ -192,25 +249,81 @@ impl Launched {
             process: None,
             missing: Vec::new(),
             limits_processes_by_user: false,
+            proc: None,
+            areas_problem: None,
+            areas: None,
         };
-        // The launcher names the process, and the process says that its sandbox stands, in any order.
-        let mut ready = false;
-        while launched.process.is_none() || !ready {
-            match read_report(&mut launched.alive) {
-                Some(Report::Process(pid)) => launched.process = Some(pid),
-                Some(Report::Ready { missing, limits_processes_by_user }) => {
-                    ready = true;
-                    (launched.missing, launched.limits_processes_by_user) =
-                        (missing, limits_processes_by_user);
-                }
-                Some(Report::Failed(problem)) => return Err(failed(problem)),
-                None => return Err(failed(format!("the launcher said nothing; {}", launched.output()))),
-            }
-        }
+        launched.wait_until_ready(order)?;
         if !launched.missing.is_empty() && policy == SandboxPolicy::Required {
             return Err(Error::Sandbox { missing: launched.missing.clone() });
         }
         Ok(launched)
+    }
+
+    /// The launcher names the process, and the process says that its sandbox stands, in any order.
+    fn wait_until_ready(&mut self, order: &Order) -> Result<()> {
+        let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
+        let mut ready = false;
+        while self.process.is_none() || !ready {
+            match self.report() {
+                Some((Report::Process(pid), _)) => self.process = Some(pid),
+                Some((Report::Ready(told), fds)) => {
+                    ready = true;
+                    (self.missing, self.limits_processes_by_user) =
+                        (told.missing, told.limits_processes_by_user);
+                    self.areas_problem = told.areas_problem;
+                    let mut fds = fds.into_iter();
+                    self.proc = fds.next().filter(|_| told.has_proc);
+                    let areas = |staging| Areas::new(staging, told.areas, &order.wanted(), told.hidden);
+                    self.areas = fds.next().map(areas);
+                }
+                Some((Report::Failed(problem), _)) => return Err(failed(problem)),
+                Some((Report::Refreshed(_), _)) | None => {
+                    return Err(failed(format!("the launcher said nothing; {}", self.output())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the launcher says next, and the descriptors that come with it.
+    fn report(&self) -> Option<(Report, Vec<OwnedFd>)> {
+        let deadline = Instant::now() + LAUNCH_DEADLINE;
+        match packet::receive::<Word>(&self.alive, REPORT_BYTES, deadline) {
+            Ok(Received::Packet(packet)) => Some((serde_json::from_slice(&packet.text).ok()?, packet.fds)),
+            _ => None,
+        }
+    }
+
+    /// The processes of the sandbox.
+    pub fn inside(&self) -> Option<Inside<'_>> {
+        self.proc.as_ref().map(Inside::Own).or(self.process.map(Inside::Machine))
+    }
+
+    /// Asks the launcher for fresh areas. It is done by the time that [`Self::finish_refreshing`] returns.
+    pub fn refresh(&mut self, areas: Vec<usize>, early: Vec<usize>) -> Result<()> {
+        let Some(own) = self.areas.as_mut().filter(|_| !areas.is_empty()) else { return Ok(()) };
+        own.begin_refreshing(&areas);
+        let text = serde_json::to_vec(&Refresh { areas, early }).unwrap_or_default();
+        packet::send(&self.alive, &Word, &text, &[])
+            .map_err(|error| Error::ZygoteLost(format!("its launcher is gone: {error}")))
+    }
+
+    /// Waits until the areas are fresh.
+    pub fn finish_refreshing(&mut self) -> Result<()> {
+        if !self.areas.as_ref().is_some_and(Areas::is_refreshing) {
+            return Ok(());
+        }
+        match self.report() {
+            Some((Report::Refreshed(None), _)) => {
+                self.areas.iter_mut().for_each(Areas::end_refreshing);
+                Ok(())
+            }
+            Some((Report::Refreshed(Some(problem)), _)) => {
+                Err(Error::ZygoteLost(format!("its files cannot be made fresh: {problem}")))
+            }
+            _ => Err(Error::ZygoteLost("its launcher does not answer".to_owned())),
+        }
     }
 
     /// What the subject has written, cut to a limit.
@@ -240,7 +353,7 @@ impl Launched {
         let ended = self.launcher.try_wait().ok().flatten();
         if ended.is_none() {
             // A launcher whose daemon is gone kills its subject, waits for it, and ends.
-            let _ = self.alive.shutdown(Shutdown::Both);
+            let _ = rustix::net::shutdown(&self.alive, rustix::net::Shutdown::Both);
             if self.wait_for_end(ENDING_DEADLINE).is_none() {
                 // The subject dies with its launcher, and its process namespace with it.
                 let _ = self.launcher.kill();
@@ -253,7 +366,7 @@ impl Launched {
 
     /// Waits a moment for the launcher to end by itself: its subject has.
     pub fn wait_for_end(&mut self, limit: Duration) -> Option<String> {
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         while started.elapsed() < limit {
             if let Ok(Some(status)) = self.launcher.try_wait() {
                 return Some(match (status.code(), status.signal()) {
@@ -276,14 +389,4 @@ impl Drop for Launched {
 
 fn memory_file() -> Result<File> {
     memfd_create("hearth", MemfdFlags::CLOEXEC).map(File::from).during("make a file in memory")
-}
-
-/// One line of JSON.
-fn read_report(socket: &mut UnixStream) -> Option<Report> {
-    let mut line = Vec::new();
-    let mut byte = [0];
-    while socket.read(&mut byte).ok()? == 1 && byte[0] != b'\n' && line.len() < 1 << 16 {
-        line.push(byte[0]);
-    }
-    serde_json::from_slice(&line).ok()
 }

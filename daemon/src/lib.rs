@@ -4,11 +4,15 @@
 //! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. Before a subject
 //! starts, [`launch`] puts it into a sandbox.
 
+mod areas;
 pub mod cores;
+mod counted;
 pub mod counters;
 pub mod error;
 pub mod harvest;
+mod inside;
 pub mod launch;
+mod library_point;
 pub mod limits;
 pub mod mappings;
 pub mod memory;
@@ -17,6 +21,7 @@ pub mod packet;
 pub mod places;
 pub mod pool;
 pub mod program;
+pub mod revision;
 pub mod run;
 pub mod sandbox;
 pub mod service;

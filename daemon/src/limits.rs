@@ -16,10 +16,29 @@ pub const LOOK_INTERVAL_MOST: Duration = Duration::from_millis(500);
 pub const OWN_PROCESSES: u64 = 2;
 /// Processes for each of a run's: itself and its keeper.
 pub const PROCESSES_EACH: u64 = 2;
-/// Processes that a run makes of itself and that are counted.
-pub const CHILDREN: usize = 4096;
+/// Processes of a run that are counted.
+pub const CHILDREN: usize = 1 << 16;
+/// Processes of a run whose memory is kept before those that have ended are let go.
+pub const CHILDREN_KEPT: usize = 16;
+/// Programs that runs execute of which is kept where their counters are.
+pub const IMAGES: usize = 64;
+/// Objects without notes that are named one by one.
+pub const NOTES_NAMED: usize = 3;
 /// Files that a run may leave behind.
 pub const FILES: usize = 4096;
+/// Areas that a sandbox has, besides those that the order needs.
+pub const AREAS: usize = 64;
+/// Files and directories that a run may have at a time in an area.
+pub const AREA_INODES: usize = 1 << 16;
+/// Directories below each other in which files of a run are looked for.
+pub const AREA_DEPTH: usize = 128;
+/// An area in which the order names nothing is made fresh if it was used and is older than this: what changes there on the
+/// machine is seen so much later at the most.
+pub const AREA_AGE: Duration = Duration::from_secs(1);
+/// What the daemon asks of a launcher, in bytes.
+pub const COMMAND_BYTES: usize = 16 << 10;
+/// What a launcher says, in bytes.
+pub const REPORT_BYTES: usize = 512 << 10;
 /// Notes of a run that are read before its limits are looked at again.
 pub const NOTES_AT_ONCE: usize = 1024;
 /// Private mappings larger than this, in bytes, are mostly reserved, not used; nothing is done ahead for them.

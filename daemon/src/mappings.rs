@@ -2,7 +2,8 @@
 
 use crate::error::{Error, ProgramProblem, Result};
 use crate::program;
-use std::collections::BTreeMap;
+use crate::revision;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -15,6 +16,7 @@ struct Mapping {
     addresses: Range<u64>,
     is_writable: bool,
     is_private: bool,
+    is_code: bool,
     offset: u64,
     /// Empty if no file is behind it.
     path: String,
@@ -33,6 +35,21 @@ impl Mappings {
         own.map(|mapping| mapping.addresses.clone())
     }
 
+    /// The files with code in them.
+    pub fn programs(&self) -> impl Iterator<Item = &Path> {
+        let paths: BTreeSet<&str> =
+            self.0.iter().filter(|mapping| mapping.is_code).map(|mapping| mapping.path.as_str()).collect();
+        paths.into_iter().filter(|path| !path.is_empty()).map(Path::new)
+    }
+
+    /// The files that are mapped, as they are on the machine, and where: alike for processes that execute the same program, in
+    /// the same way.
+    #[must_use]
+    pub fn layout(&self) -> Vec<(String, u64, u64)> {
+        let files = self.files().into_iter().filter(|(path, _)| path.starts_with('/'));
+        files.map(|(path, start)| (path.to_owned(), revision::of(Path::new(path)), start)).collect()
+    }
+
     /// Where gcov's lists of objects are: one in the program, and one in each instrumented library.
     ///
     /// # Errors
@@ -40,17 +57,11 @@ impl Mappings {
     pub fn gcov_roots(&self, binary: &Path) -> Result<Vec<u64>> {
         let mut roots = Vec::new();
         let mut stripped = false;
-        let mut first_mappings: BTreeMap<&str, u64> = BTreeMap::new();
-        for mapping in self.0.iter().filter(|mapping| mapping.offset == 0 && !mapping.path.is_empty()) {
-            first_mappings.entry(&mapping.path).or_insert(mapping.addresses.start);
-        }
-        for (path, start) in first_mappings {
+        for (path, start) in self.files() {
             // What cannot be read (the shim, a deleted file) has no counters that anybody could name.
             let Ok(program) = program::inspect(Path::new(path), None) else { continue };
             stripped |= !program.has_symbols && same_file(path, binary);
-            roots.extend(
-                program.gcov_root.map(|root| start.wrapping_sub(program.first_address).wrapping_add(root)),
-            );
+            roots.extend(program.gcov_root.map(|root| program.address(root, start)));
         }
         if roots.is_empty() {
             let what = "its counters".to_owned();
@@ -63,6 +74,26 @@ impl Mappings {
             });
         }
         Ok(roots)
+    }
+
+    /// Where a function is, of the first library that has it. The loader puts each below those that it has loaded before.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<u64> {
+        let mut files: Vec<(&str, u64)> = self.files().into_iter().collect();
+        files.sort_by_key(|&(_, start)| std::cmp::Reverse(start));
+        files.into_iter().find_map(|(path, start)| {
+            let program = program::inspect(Path::new(path), Some(name)).ok()?;
+            program.function.map(|function| program.address(function, start))
+        })
+    }
+
+    /// The files that are mapped from their beginnings, and where.
+    fn files(&self) -> BTreeMap<&str, u64> {
+        let mut files: BTreeMap<&str, u64> = BTreeMap::new();
+        for mapping in self.0.iter().filter(|mapping| mapping.offset == 0 && !mapping.path.is_empty()) {
+            files.entry(&mapping.path).or_insert(mapping.addresses.start);
+        }
+        files
     }
 }
 
@@ -77,6 +108,7 @@ impl Mapping {
             addresses: number(start)?..number(end)?,
             is_writable: rights.as_bytes().get(1) == Some(&b'w'),
             is_private: rights.ends_with('p'),
+            is_code: rights.as_bytes().get(2) == Some(&b'x'),
             offset: number(fields.next()?)?,
             path: line.find('/').map_or_else(String::new, |path| line[path..].to_owned()),
         })
@@ -102,5 +134,8 @@ mod tests {
         assert_eq!(mappings.writable().next(), Some(0x40_1000..0x40_3000));
         assert_eq!(mappings.writable().count(), 1);
         assert_eq!(mappings.0[0].path, "/bin/a b");
+        assert_eq!(mappings.programs().count(), 0);
+        let mappings = Mappings::parse("400000-401000 r-xp 00000000 fe:00 12 /bin/a b\n");
+        assert_eq!(mappings.programs().collect::<Vec<_>>(), [Path::new("/bin/a b")]);
     }
 }

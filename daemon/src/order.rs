@@ -2,13 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::launch::SandboxPolicy;
+use crate::revision::{self, Files};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{WarmPoint, ZygoteKey};
 use hearth_subject::{Store, Subject};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -76,13 +75,22 @@ pub struct Resolved {
 pub struct Resolver {
     /// What will be asked of a map is worked out while the first zygote starts.
     prepares: bool,
+    /// By the directory of the subject.
     maps: Mutex<BTreeMap<PathBuf, OpenMap>>,
 }
 
 #[derive(Debug)]
 struct OpenMap {
-    revision: u64,
+    /// The program and the libraries that were built with it.
+    programs: Files,
     map: Arc<SubjectMap>,
+}
+
+impl OpenMap {
+    /// Is it of the build that is there now? Where the program did not match the notes, another look at all of them tells.
+    fn is_current(&self, subject: &Subject) -> bool {
+        self.programs.are_the_same() && (!self.map.is_unfit() || self.map.is_of(subject))
+    }
 }
 
 impl Resolver {
@@ -104,8 +112,7 @@ impl Resolver {
             )));
         }
         let (binary, map) = self.program(order)?;
-        let revision = revision(&binary);
-        let map = map.map(|subject| self.open(&subject, revision)).transpose()?;
+        let map = map.map(|subject| self.open(&subject)).transpose()?;
         // A program may do another thing by another name.
         let is_path = order.subject.contains('/');
         let name = if is_path { order.subject.clone().into() } else { binary.clone().into_os_string() };
@@ -122,7 +129,7 @@ impl Resolver {
             (None, None) => WarmPoint::Main,
         };
         let key = ZygoteKey {
-            revision,
+            revision: revision::of(&binary),
             binary,
             arguments,
             environment: order.environment.clone(),
@@ -152,10 +159,9 @@ impl Resolver {
     }
 
     /// A subject's map, opened when it was not, or was of another build.
-    fn open(&self, subject: &Subject, revision: u64) -> Result<Arc<SubjectMap>> {
-        let binary = subject.binary();
+    fn open(&self, subject: &Subject) -> Result<Arc<SubjectMap>> {
         let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = maps.get(&binary).filter(|open| open.revision == revision) {
+        if let Some(open) = maps.get(&subject.directory).filter(|open| open.is_current(subject)) {
             return Ok(open.map.clone());
         }
         let map = Arc::new(SubjectMap::open(subject)?);
@@ -163,20 +169,10 @@ impl Resolver {
             let own = map.clone();
             std::thread::spawn(move || own.prepare());
         }
-        maps.insert(binary, OpenMap { revision, map: map.clone() });
+        let programs = Files::now(map.programs().iter().map(PathBuf::as_path));
+        maps.insert(subject.directory.clone(), OpenMap { programs, map: map.clone() });
         Ok(map)
     }
-}
-
-/// Another number for a program that was built anew.
-fn revision(binary: &Path) -> u64 {
-    fs::metadata(binary).map_or(0, |data| {
-        let parts =
-            [data.ino(), data.mtime().cast_unsigned(), data.mtime_nsec().cast_unsigned(), data.size()];
-        parts
-            .into_iter()
-            .fold(0, |hash: u64, part| (hash ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
-    })
 }
 
 /// Puts the input's path in place of the placeholder; it may also be there already.

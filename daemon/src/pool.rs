@@ -11,6 +11,7 @@ use crate::subject_map::SubjectMap;
 use crate::worker::{Answer, Worker};
 use crate::zygote::ZygoteKey;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -120,16 +121,21 @@ impl Pool {
 
     /// A zygote of a kind, warm already if there is one, and if there are several one that is on the core.
     fn take(&self, key: &ZygoteKey, map: Option<&Arc<SubjectMap>>, core: Option<usize>) -> Result<Worker> {
+        let stale;
         {
             let mut state = self.lock();
             state.check_quarantine(key)?;
-            let warm = || state.idle.iter().enumerate().rev().filter(|(_, idle)| idle.key == *key);
+            stale = state.take_stale(&key.binary);
+            let is_like = |idle: &Idle| idle.key == *key && idle.worker.is_of(map);
+            let warm = || state.idle.iter().enumerate().rev().filter(|(_, idle)| is_like(idle));
             let there = warm().find(|(_, idle)| idle.worker.zygote().core() == core);
             if let Some((found, _)) = there.or_else(|| warm().next()) {
                 return Ok(state.idle.remove(found).worker);
             }
             state.started += 1;
         }
+        // Ending them takes a moment, in which others can use the pool.
+        drop(stale);
         Worker::start(&self.launcher, key, map.cloned())
     }
 
@@ -179,6 +185,12 @@ impl State {
             last: losses.last.clone(),
             seconds: left.as_secs() + 1,
         })
+    }
+
+    /// Takes out the zygotes of a program that was built anew since, or a library of which was.
+    fn take_stale(&mut self, binary: &Path) -> Vec<Idle> {
+        let is_stale = |idle: &mut Idle| idle.key.binary == binary && !idle.worker.zygote().is_current();
+        self.idle.extract_if(.., is_stale).collect()
     }
 
     /// Takes out what is too old or too much, the longest unused first.

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::path::Path;
 
 type Header = elf::FileHeader64<object::Endianness>;
+type Symbol = elf::Sym64<object::Endianness>;
 
 /// The address sanitizer's run-time, as GCC links it.
 const SANITIZER: &str = "libasan.so";
@@ -41,21 +42,50 @@ pub fn inspect(path: &Path, function: Option<&str>) -> Result<Program> {
     examine(&data, function.map(str::as_bytes)).map_err(|problem| at(ProgramProblem::Foreign(problem)))
 }
 
-/// Looks into a program that is to be kept warm.
+/// Looks into a program that is to be kept warm. The function may also be a library's.
 ///
 /// # Errors
-/// If it cannot be, or has no such function.
+/// If it cannot be.
 pub fn inspect_for_warming(path: &Path, function: Option<&str>) -> Result<Program> {
     let program = inspect(path, function)?;
-    let problem = match function {
-        _ if !program.has_loader => ProgramProblem::Static,
-        Some(name) if !program.has_symbols => {
-            ProgramProblem::Stripped { what: format!("the function `{name}`") }
+    match program.has_loader {
+        true => Ok(program),
+        false => Err(Error::Program { path: path.to_owned(), problem: ProgramProblem::Static }),
+    }
+}
+
+impl Program {
+    /// Where an address of the file is if the file is mapped from `start` on.
+    #[must_use]
+    pub fn address(&self, in_file: u64, start: u64) -> u64 {
+        start.wrapping_sub(self.first_address).wrapping_add(in_file)
+    }
+
+    /// Why a function is found neither here nor in a library.
+    #[must_use]
+    pub fn lacks(&self, function: &str) -> ProgramProblem {
+        match self.has_symbols {
+            true => ProgramProblem::NoSymbol(function.to_owned()),
+            false => ProgramProblem::Stripped { what: format!("the function `{function}`") },
         }
-        Some(name) if program.function.is_none() => ProgramProblem::NoSymbol(name.to_owned()),
-        _ => return Ok(program),
-    };
-    Err(Error::Program { path: path.to_owned(), problem })
+    }
+
+    /// Takes note of a symbol that is looked for.
+    fn take_symbol(
+        &mut self,
+        symbol: &Symbol,
+        endian: object::Endianness,
+        names: &[u8],
+        function: Option<&[u8]>,
+    ) {
+        let Some(name) = names.get(symbol.st_name(endian) as usize..) else { return };
+        let Some(name) = name.split(|&byte| byte == 0).next() else { return };
+        if name == b"__gcov_root" {
+            self.gcov_root = Some(symbol.st_value(endian));
+        } else if symbol.st_type() == elf::STT_FUNC && function.is_some_and(|wanted| is_named(name, wanted)) {
+            self.function = Some(symbol.st_value(endian));
+        }
+    }
 }
 
 fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Result<Program, &'static str> {
@@ -85,21 +115,23 @@ fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Resu
     }
     let symbols = sections.symbols(endian, data, elf::SHT_SYMTAB).map_err(damaged)?;
     program.has_symbols = !symbols.is_empty();
-    // All names in one read: one by one they would take a second.
-    let names = match sections.section(symbols.string_section()) {
-        Ok(section) => section.data(endian, data).map_err(damaged)?,
-        Err(_) => &[],
+    // A library that was stripped has those left that it is linked by.
+    let others = match function {
+        Some(_) => Some(sections.symbols(endian, data, elf::SHT_DYNSYM).map_err(damaged)?),
+        None => None,
     };
-    for symbol in symbols.iter() {
-        if symbol.st_shndx(endian) == elf::SHN_UNDEF {
-            continue;
+    for symbols in [Some(symbols), others].into_iter().flatten() {
+        // All names in one read: one by one they would take a second.
+        let names = match sections.section(symbols.string_section()) {
+            Ok(section) => section.data(endian, data).map_err(damaged)?,
+            Err(_) => &[],
+        };
+        let defined = symbols.iter().filter(|symbol| symbol.st_shndx(endian) != elf::SHN_UNDEF);
+        for symbol in defined {
+            program.take_symbol(symbol, endian, names, function);
         }
-        let Some(name) = names.get(symbol.st_name(endian) as usize..) else { continue };
-        let Some(name) = name.split(|&byte| byte == 0).next() else { continue };
-        if name == b"__gcov_root" {
-            program.gcov_root = Some(symbol.st_value(endian));
-        } else if symbol.st_type() == elf::STT_FUNC && function.is_some_and(|wanted| is_named(name, wanted)) {
-            program.function = Some(symbol.st_value(endian));
+        if program.function.is_some() {
+            break;
         }
     }
     Ok(program)

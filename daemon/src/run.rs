@@ -42,6 +42,8 @@ pub struct OutputFile {
     pub path: PathBuf,
     /// Its contents.
     pub bytes: Vec<u8>,
+    /// It can be executed.
+    pub is_executable: bool,
 }
 
 /// Where a run's time went.

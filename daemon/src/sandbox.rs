@@ -2,27 +2,33 @@
 //!
 //! The subject becomes the first process of a process namespace: whatever a run leaves behind is in it, the
 //! subject can kill it all at once, and no run can kill the subject. There is no network, everything mounted is
-//! read-only, and secrets are hidden. The launcher stays above it, ends it when the daemon is gone, and ends as it does.
+//! read-only or an area, and secrets are hidden. The launcher stays above it, makes areas fresh for each run, ends the
+//! subject when the daemon is gone, and ends as it does.
 
+mod areas;
 mod filter;
 mod group;
 mod guard;
 mod hidden;
 mod mounts;
 mod namespaces;
+mod plan;
 
-use crate::launch::{DAEMON_FD, ORDER_FD, Order, Report, environment, fix_addresses};
-use crate::limits::{RUN_NICENESS, most_processes};
+use crate::launch::{DAEMON_FD, ORDER_FD, Order, Ready, Refresh, Report, Word, environment, fix_addresses};
+use crate::limits::{COMMAND_BYTES, RUN_NICENESS, most_processes};
+use crate::packet::{self, Received};
+use areas::Areas;
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
 use std::convert::Infallible;
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
 /// Numbers of processes that the kernel gives once only; all later ones are above them.
 const RESERVED_PIDS: u64 = 300;
@@ -31,32 +37,34 @@ const START_FILE_BYTES: u64 = 16 << 20;
 /// The highest number a capability can have.
 const LAST_CAPABILITY: i32 = 63;
 
+pub(crate) use areas::{Owner, WRITTEN, memory_of};
 pub(crate) use group::remove as remove_group;
+pub(crate) use hidden::named;
 
 /// Runs as the launcher, in a program that was started with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
 #[must_use]
 pub fn main() -> ExitCode {
-    let Some((mut daemon, order)) = take_order() else {
+    let Some((daemon, order)) = take_order() else {
         eprintln!("hearth: this is for Hearth's own use");
         return ExitCode::FAILURE;
     };
-    match launch(&mut daemon, &order) {
+    match launch(&daemon, &order) {
         Ok(code) => code,
         Err(problem) => {
-            report(&mut daemon, &Report::Failed(problem));
+            report(&daemon, &Report::Failed(problem), &[]);
             ExitCode::FAILURE
         }
     }
 }
 
-fn take_order() -> Option<(UnixStream, Order)> {
+fn take_order() -> Option<(OwnedFd, Order)> {
     // Somebody who types the argument has none of the descriptors.
     for fd in [DAEMON_FD, ORDER_FD] {
         fs::symlink_metadata(format!("/proc/self/fd/{fd}")).ok()?;
     }
     close_others();
     // SAFETY: the daemon has opened it for this process, and nothing else in it knows of it.
-    let daemon = UnixStream::from(unsafe { OwnedFd::from_raw_fd(DAEMON_FD) });
+    let daemon = unsafe { OwnedFd::from_raw_fd(DAEMON_FD) };
     // SAFETY: as above.
     let mut file = File::from(unsafe { OwnedFd::from_raw_fd(ORDER_FD) });
     let mut text = Vec::new();
@@ -64,18 +72,18 @@ fn take_order() -> Option<(UnixStream, Order)> {
     Some((daemon, serde_json::from_slice(&text).ok()?))
 }
 
-fn report(daemon: &mut UnixStream, report: &Report) {
-    let mut line = serde_json::to_vec(report).unwrap_or_default();
-    line.push(b'\n');
+fn report(daemon: &OwnedFd, report: &Report, fds: &[BorrowedFd<'_>]) {
+    let text = serde_json::to_vec(report).unwrap_or_default();
     // A daemon that is gone needs no report.
-    let _ = daemon.write_all(&line);
+    let _ = packet::send(daemon, &Word, &text, fds);
 }
 
-fn launch(daemon: &mut UnixStream, order: &Order) -> Result<ExitCode, String> {
+fn launch(daemon: &OwnedFd, order: &Order) -> Result<ExitCode, String> {
     for fd in [DAEMON_FD, ORDER_FD] {
         set_close_on_exec(fd);
     }
-    let sandbox = Sandbox::enter(order);
+    let mut sandbox = Sandbox::enter(order);
+    sandbox.seal(order);
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
         -1 => Err(format!("cannot fork: {}", std::io::Error::last_os_error())),
@@ -84,33 +92,47 @@ fn launch(daemon: &mut UnixStream, order: &Order) -> Result<ExitCode, String> {
             Err(problem) => {
                 // Once the sandbox stands, the daemon listens to the subject's output only.
                 eprintln!("{problem}");
-                report(daemon, &Report::Failed(problem));
+                report(daemon, &Report::Failed(problem), &[]);
                 // SAFETY: ends the process; there is nothing to clean up.
                 unsafe { libc::_exit(libc::EXIT_FAILURE) }
             }
         },
         pid => {
-            report(daemon, &Report::Process(pid));
-            watch(daemon, pid)
+            report(daemon, &Report::Process(pid), &[]);
+            watch(daemon, pid, sandbox.areas)
         }
     }
 }
 
-/// Waits for the subject to end, or for the daemon to be gone.
-fn watch(daemon: &UnixStream, pid: i32) -> Result<ExitCode, String> {
+/// Does what the daemon asks. Says whether it is still there.
+fn serve(daemon: &OwnedFd, areas: Option<&mut Areas>) -> bool {
+    let packet = match packet::receive::<Word>(daemon, COMMAND_BYTES, Instant::now()) {
+        Ok(Received::Packet(packet)) => packet,
+        Ok(Received::Nothing | Received::Garbage) => return true,
+        Ok(Received::Closed) | Err(_) => return false,
+    };
+    if let (Ok(Refresh { areas: list, early }), Some(areas)) = (serde_json::from_slice(&packet.text), areas) {
+        let problem = areas.refresh(&list, &early).err().map(|error| error.to_string());
+        report(daemon, &Report::Refreshed(problem), &[]);
+    }
+    true
+}
+
+/// Serves the daemon until the subject has ended, which it does when the daemon is gone.
+fn watch(daemon: &OwnedFd, pid: i32, mut areas: Option<Areas>) -> Result<ExitCode, String> {
     let pid = Pid::from_raw(pid).ok_or("fork returned no process")?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| format!("no pidfd: {error}"))?;
     loop {
         let mut fds = [
             PollFd::new(&process, PollFlags::IN),
-            PollFd::from_borrowed_fd(daemon.as_fd(), PollFlags::RDHUP),
+            PollFd::from_borrowed_fd(daemon.as_fd(), PollFlags::IN | PollFlags::RDHUP),
         ];
         match poll(&mut fds, None) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(format!("cannot wait: {error}")),
             Ok(_) => {}
         }
-        let (ended, gone) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+        let (ended, asked) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
         if ended {
             let status = waitpid(Some(pid), WaitOptions::empty()).ok().flatten().map(|(_, status)| status);
             let code = status.map_or(1, |status| {
@@ -121,7 +143,7 @@ fn watch(daemon: &UnixStream, pid: i32) -> Result<ExitCode, String> {
             });
             return Ok(ExitCode::from(code as u8));
         }
-        if gone {
+        if asked && !serve(daemon, areas.as_mut()) {
             let _ = pidfd_send_signal(&process, Signal::KILL);
         }
     }
@@ -136,13 +158,13 @@ fn stand_back() {
 }
 
 /// Becomes the subject.
-fn start(daemon: &mut UnixStream, order: &Order, mut sandbox: Sandbox) -> Result<Infallible, String> {
+fn start(daemon: &OwnedFd, order: &Order, mut sandbox: Sandbox) -> Result<Infallible, String> {
     let at = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
     // The subject ends with its launcher.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("set a death signal"))?;
     let _ = rustix::process::setsid();
     stand_back();
-    sandbox.seal(order);
+    sandbox.see_own_processes(order);
     rustix::thread::set_no_new_privs(true).map_err(at("forbid new privileges"))?;
     for capability in 0..=LAST_CAPABILITY {
         // SAFETY: the call takes numbers. One that does not exist cannot be had either.
@@ -152,7 +174,10 @@ fn start(daemon: &mut UnixStream, order: &Order, mut sandbox: Sandbox) -> Result
     if fix_addresses().is_err() {
         missing.push("fixed addresses, so that equal runs have equal counts".into());
     }
-    if let Err(error) = guard::apply() {
+    // In areas there is nothing that leads anywhere, and there the guard would forbid all writing.
+    if sandbox.areas.is_none()
+        && let Err(error) = guard::apply()
+    {
         missing.push(format!("Landlock (Linux 5.13), so that a run writes to no FIFO ({error})"));
     }
     if let Err(error) = filter::apply() {
@@ -163,7 +188,20 @@ fn start(daemon: &mut UnixStream, order: &Order, mut sandbox: Sandbox) -> Result
     // SAFETY: the kernel reads one record.
     unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const start_output) };
     let limits_processes_by_user = sandbox.limits_processes_by_user;
-    report(daemon, &Report::Ready { missing: sandbox.missing, limits_processes_by_user });
+    let areas = sandbox.areas.as_ref().map(Areas::paths).unwrap_or_default();
+    let proc = File::open("/proc").map_err(|error| format!("/proc: {error}"))?;
+    let mut fds = vec![proc.as_fd()];
+    fds.extend(sandbox.areas.as_ref().map(|areas| areas.staging().as_fd()));
+    let Sandbox { missing, has_proc, areas_problem, hidden, .. } = &sandbox;
+    let ready = Ready {
+        missing: missing.clone(),
+        limits_processes_by_user,
+        has_proc: *has_proc,
+        areas,
+        areas_problem: areas_problem.clone(),
+        hidden: hidden.clone(),
+    };
+    report(daemon, &Report::Ready(ready), &fds);
     let mut command = Command::new(&order.binary);
     command
         .arg0(order.arguments.first().map_or(order.binary.as_os_str(), |argument| argument))
@@ -186,6 +224,14 @@ struct Sandbox {
     has_mounts: bool,
     /// Each run limits its processes by the number that its user has in the namespace.
     limits_processes_by_user: bool,
+    /// It has a `/proc` of its own.
+    has_proc: bool,
+    /// Where runs can write, if the machine can do that.
+    areas: Option<Areas>,
+    /// Why it cannot.
+    areas_problem: Option<String>,
+    /// What runs do not see.
+    hidden: Vec<PathBuf>,
 }
 
 impl Sandbox {
@@ -198,23 +244,49 @@ impl Sandbox {
             missing.push(format!("control groups, so that a run of root's has few processes ({error})"));
         }
         let has_mounts = namespaces::enter(&mut missing);
-        Self { missing, has_mounts, limits_processes_by_user: !is_root }
+        Self {
+            missing,
+            has_mounts,
+            limits_processes_by_user: !is_root,
+            has_proc: false,
+            areas: None,
+            areas_problem: None,
+            hidden: Vec::new(),
+        }
     }
 
-    /// Changes the mounts, and limits process numbers on the way.
+    /// Changes the mounts.
     fn seal(&mut self, order: &Order) {
         if !self.has_mounts {
             return;
         }
-        let mut named = hidden::named(&order.directory, &order.arguments);
+        if let Err(error) = mounts::make_private() {
+            self.missing.push(format!("mounts of its own ({error})"));
+            self.has_mounts = false;
+            return;
+        }
+        let mut named = named(&order.directory, &order.arguments);
         named.extend([order.directory.clone(), order.binary.clone()]);
         let is_root = rustix::process::getuid().is_root();
         let hidden = hidden::find(&order.hidden, &order.shown, &named, is_root);
-        mounts::make_proc(&mut self.missing);
+        match mounts::seal(&hidden, &order.wanted(), &mut self.missing) {
+            Ok(areas) => self.areas = Some(areas),
+            Err(error) => self.areas_problem = Some(error.to_string()),
+        }
+        self.hidden = hidden.into_iter().map(|hidden| hidden.path).collect();
+    }
+
+    /// In the process namespace: mounts its `/proc`, and limits process numbers on the way.
+    fn see_own_processes(&mut self, order: &Order) {
+        if !self.has_mounts {
+            return;
+        }
         // A second limit, for machines that have it (Linux 6.14): a bomb takes no numbers from the rest of the machine.
         let most = most_processes(order.processes).saturating_add(RESERVED_PIDS);
-        let _ = fs::write("/proc/sys/kernel/pid_max", most.to_string());
-        mounts::seal(&hidden, &mut self.missing);
+        let limit = || {
+            let _ = fs::write("/proc/sys/kernel/pid_max", most.to_string());
+        };
+        self.has_proc = mounts::make_proc(limit, &mut self.missing);
     }
 }
 

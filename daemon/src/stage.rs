@@ -1,13 +1,17 @@
 //! What a run is given, and what it says and writes.
 
+use crate::areas::{Areas, Written, WrittenFile};
 use crate::error::{During, Error, Result};
+use crate::harvest::Additions;
+use crate::inside::Inside;
 use crate::limits::{CHILDREN, FILES, NOTES_AT_ONCE};
 use crate::memory::{Memory, tells_own_pages};
 use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
 use hearth_shim_abi::{
-    ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_CHILD, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT,
-    NOTE_REMOVED, NOTE_UNKEPT, Note, REQUEST_LIMIT, REQUEST_RUN, Request,
+    ARGUMENT_LIMIT, NOTE_ARRIVED, NOTE_BEGIN, NOTE_CHILD, NOTE_COPY, NOTE_CROWDED, NOTE_EXECUTED,
+    NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_NOT_EXECUTED, NOTE_REMOVED, NOTE_UNKEPT, Note,
+    REQUEST_LIMIT, REQUEST_RUN, Request,
 };
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
 use std::collections::BTreeMap;
@@ -16,9 +20,12 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::time::Instant;
+
+/// What lies there is the kernel's.
+const KERNELS: &[&str] = &["/proc", "/sys"];
 
 /// What a run is given.
 pub struct Stage {
@@ -32,11 +39,15 @@ pub struct Stage {
     pub input: Option<File>,
     /// What the run has said so far.
     pub notes: Notes,
+    /// The input's path and bytes.
+    given: Option<(PathBuf, Vec<u8>)>,
+    /// What it has written in areas.
+    pub written: Written,
 }
 
 impl Stage {
     /// Makes all of it.
-    pub fn new(request: &RunRequest) -> Result<Self> {
+    pub fn new(request: &RunRequest, input: Option<&PathBuf>) -> Result<Self> {
         let limits = &request.limits;
         let mut text = Vec::new();
         if let Some(directory) = &request.directory {
@@ -85,6 +96,8 @@ impl Stage {
             stderr: output_file()?,
             input: request.input.as_deref().map(sealed_file).transpose()?,
             notes: Notes::default(),
+            given: input.cloned().zip(request.input.clone()),
+            written: Written::default(),
         })
     }
 
@@ -110,29 +123,79 @@ impl Stage {
         Ok(())
     }
 
+    /// Finds what the run has written in areas.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn look_for_files(&mut self, areas: &Areas) -> Result<()> {
+        let mut written = areas.written().during("look for a run's files")?;
+        // What it was given is not its own, unless it has changed it.
+        written.files.retain(|file| !self.is_given(areas, file));
+        self.written = written;
+        Ok(())
+    }
+
+    fn is_given(&self, areas: &Areas, file: &WrittenFile) -> bool {
+        let Some((path, input)) = &self.given else { return false };
+        let is_equal = |file: File| {
+            contents(&file, file.metadata().map_or(0, |data| data.len())).is_ok_and(|bytes| bytes == *input)
+        };
+        file.path == *path && file.size == input.len() as u64 && areas.open_written(file).is_ok_and(is_equal)
+    }
+
     /// Has the run written more than it may: so many bytes to all streams and files together, or too many files?
     pub fn is_above(&self, bytes: u64) -> bool {
         let size = |file: &File| file.metadata().map_or(0, |data| data.len());
         let streams = [&self.stdout, &self.stderr].into_iter();
-        let written = streams.chain(self.notes.files.values()).map(size).fold(0, u64::saturating_add);
-        written > bytes || self.notes.has_too_many_files
+        let in_areas = self.written.files.iter().map(|file| file.size);
+        let written =
+            streams.chain(self.notes.files.values()).map(size).chain(in_areas).fold(0, u64::saturating_add);
+        written > bytes || self.notes.has_too_many_files || self.written.has_too_many
     }
 
     /// What the run has written: standard output, standard error and files, together at most so many bytes.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn output(&self, mut bytes: u64) -> Result<Output> {
+    pub fn output(&self, areas: Option<&Areas>, mut bytes: u64) -> Result<Output> {
         let mut read = |file: &File| {
             let contents = contents(file, bytes)?;
             bytes -= contents.len() as u64;
             Ok::<_, Error>(contents)
         };
         let (stdout, stderr) = (read(&self.stdout)?, read(&self.stderr)?);
-        let file =
-            |(path, file): (&PathBuf, &File)| Ok(OutputFile { path: path.clone(), bytes: read(file)? });
-        let files = self.notes.files.iter().map(file).collect::<Result<_>>()?;
-        Ok(Output { stdout, stderr, files })
+        let mut files = Vec::new();
+        for (path, file) in &self.notes.files {
+            files.push(OutputFile {
+                path: path.clone(),
+                is_executable: is_executable(file),
+                bytes: read(file)?,
+            });
+        }
+        let mut missing = Vec::new();
+        for file in areas.iter().flat_map(|_| &self.written.files) {
+            match areas.map(|areas| areas.open_written(file)) {
+                Some(Ok(opened)) => {
+                    let is_executable = is_executable(&opened);
+                    files.push(OutputFile { path: file.path.clone(), is_executable, bytes: read(&opened)? });
+                }
+                Some(Err(error)) => missing.push(format!("the file {} ({error})", file.path.display())),
+                None => {}
+            }
+        }
+        // The shim keeps files anywhere; some places are the kernel's, and nobody wants to write there.
+        files.retain(|file| {
+            let is_kernels = KERNELS.iter().any(|place| file.path.starts_with(place));
+            if is_kernels {
+                missing.push(format!(
+                    "what the run has written at {} (it is the kernel's)",
+                    file.path.display()
+                ));
+            }
+            !is_kernels
+        });
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Output { stdout, stderr, files, missing })
     }
 }
 
@@ -141,6 +204,8 @@ pub struct Output {
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     pub files: Vec<OutputFile>,
+    /// What of it could not be read.
+    pub missing: Vec<String>,
 }
 
 /// What a run said.
@@ -157,24 +222,62 @@ pub struct Notes {
     pub forked: bool,
     /// Those of which the memory is kept.
     pub children: Vec<Child>,
+    /// A process waits for others to be let go.
+    pub is_crowded: bool,
+    /// What those of them counted that have ended, as far as it was added up.
+    pub settled: Additions,
+    /// What of that is missing.
+    pub settled_missing: Vec<String>,
+    /// Copies of their memory.
+    pub copies: Vec<MemoryCopy>,
     /// The memory of another one could not be kept, or there were too many.
     pub has_lost_children: bool,
-    /// It had another program executed.
-    pub executed: bool,
+    /// Programs that it had executed, without those that could not be.
+    pub executed: i64,
+    /// Those of them that were heard of.
+    pub arrived: i64,
     pub failed: Option<i32>,
     /// Processor time the kernel had spent on the run when it began.
     pub prepared_us: u64,
+    /// Page faults it had had by then.
+    pub prepared_faults: u64,
 }
 
 /// A process that a run made of itself.
+#[derive(Clone, Copy)]
 pub struct Child {
     /// Its number in its namespace.
     pub process: u32,
     /// Its keeper's.
     pub keeper: u32,
+    /// It executes another program.
+    pub is_executed: bool,
+    /// What it counted has been added up, while the run went on.
+    pub is_settled: bool,
+}
+
+/// A copy of a process's memory, made before gcov may have set its counters back to zero.
+pub struct MemoryCopy {
+    /// The keeper of the memory itself.
+    pub of: u32,
+    /// The copy's.
+    pub keeper: u32,
+    /// The process executes another program.
+    pub is_executed: bool,
 }
 
 impl Notes {
+    /// Processes that have ended and are not settled.
+    pub fn ended(&self, inside: &Inside<'_>) -> Vec<usize> {
+        let has_ended = |child: &Child| !child.is_settled && inside.has_ended(child.process);
+        (0..self.children.len()).filter(|&index| has_ended(&self.children[index])).collect()
+    }
+
+    /// Processes of which the memory is still kept.
+    pub fn unsettled(&self) -> usize {
+        self.children.iter().filter(|child| !child.is_settled).count()
+    }
+
     /// Processes and their keepers.
     pub fn kept(&self) -> Vec<(u32, u32)> {
         let own = self.process.zip(self.keeper);
@@ -195,6 +298,8 @@ impl Notes {
                 self.keeper = Some(packet.head.keeper);
                 self.process = Some(packet.head.process);
                 self.prepared_us = u64::from(packet.head.value);
+                let faults = packet.text.first_chunk().copied().map_or(0, u32::from_le_bytes);
+                self.prepared_faults = u64::from(faults);
             }
             NOTE_FILE if packet.fds.len() == 1 && self.files.len() < FILES => {
                 self.files.insert(path, packet.fds.remove(0).into());
@@ -205,15 +310,27 @@ impl Notes {
             }
             NOTE_FORKED => self.forked = true,
             NOTE_CHILD if self.children.len() < CHILDREN => {
-                self.forked = true;
-                self.children.push(Child { process: packet.head.process, keeper: packet.head.keeper });
+                let Note { value, process, keeper, .. } = packet.head;
+                self.forked |= value == 0;
+                self.children.push(Child { process, keeper, is_executed: value != 0, is_settled: false });
             }
-            NOTE_CHILD | NOTE_UNKEPT => self.has_lost_children = true,
-            NOTE_EXECUTED => self.executed = true,
+            NOTE_COPY if self.copies.len() < CHILDREN => {
+                let Note { value, process, keeper, .. } = packet.head;
+                self.copies.push(MemoryCopy { of: process, keeper, is_executed: value != 0 });
+            }
+            NOTE_CHILD | NOTE_COPY | NOTE_UNKEPT => self.has_lost_children = true,
+            NOTE_CROWDED => self.is_crowded = true,
+            NOTE_EXECUTED => self.executed += 1,
+            NOTE_NOT_EXECUTED => self.executed -= 1,
+            NOTE_ARRIVED => self.arrived += 1,
             NOTE_FAILED => self.failed = Some(packet.head.value.cast_signed()),
             _ => {}
         }
     }
+}
+
+fn is_executable(file: &File) -> bool {
+    file.metadata().is_ok_and(|data| data.mode() & 0o111 != 0)
 }
 
 /// A file in memory that a run can read and nobody can change.

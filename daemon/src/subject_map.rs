@@ -8,6 +8,8 @@ use hearth_coverage::spectrum::{KnownBlocks, Learned, Place};
 use hearth_subject::Subject;
 use hearth_subject::atlas::AtlasFile;
 use self_cell::self_cell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// An object's map and the line id of each of its slots.
@@ -37,6 +39,8 @@ pub struct SubjectMap {
     known: Mutex<KnownBlocks>,
     /// What zygotes that are started begin with.
     learned: Mutex<Learned>,
+    /// See [`is_unfit`](Self::is_unfit).
+    unfit: AtomicBool,
 }
 
 /// What a zygote has learned is taken over when it is by this share more than is known.
@@ -60,7 +64,30 @@ impl SubjectMap {
             .with_dependent(|_, tables| (tables.atlas.lines().len(), tables.atlas.function_count() as usize));
         let known = Mutex::new(KnownBlocks::new(line_count, function_count));
         let learned = Mutex::new(Learned::new(function_count));
-        Ok(Self { opened, places: OnceLock::new(), known, learned })
+        Ok(Self { opened, places: OnceLock::new(), known, learned, unfit: AtomicBool::new(false) })
+    }
+
+    /// The program, and the libraries that were built beside its notes.
+    #[must_use]
+    pub fn programs(&self) -> &[PathBuf] {
+        self.opened.borrow_owner().programs()
+    }
+
+    /// Was it made from the notes and programs that are there now?
+    #[must_use]
+    pub fn is_of(&self, subject: &Subject) -> bool {
+        self.opened.borrow_owner().is_of(subject)
+    }
+
+    /// Has a program turned out to be of another build?
+    #[must_use]
+    pub fn is_unfit(&self) -> bool {
+        self.unfit.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that a program is of another build.
+    pub fn set_unfit(&self) {
+        self.unfit.store(true, Ordering::Relaxed);
     }
 
     /// Calls a function with the atlas.

@@ -1,13 +1,14 @@
 //! A zygote with what it takes to turn its runs' counters into spectra.
 
 use crate::cores::Place;
+use crate::counted::without_notes;
 use crate::counters::Array;
 use crate::error::{Error, Result};
 use crate::harvest::Counting;
 use crate::launch::Launcher;
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
-use crate::zygote::{Zygote, ZygoteKey, without_notes};
+use crate::zygote::{Zygote, ZygoteKey};
 use hearth_coverage::spectrum::{Adder, Spectrum};
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,7 +66,11 @@ impl Worker {
             let missing = zygote.missing();
             return Ok(Self { zygote, coverage: None, missing });
         };
-        zygote.count(map.clone())?;
+        let counted = zygote.count(map.clone());
+        if matches!(counted, Err(Error::NotesMismatch { .. })) {
+            map.set_unfit();
+        }
+        counted?;
         let line_count = map.with_atlas(|atlas| atlas.lines().len());
         let adder = Adder::new(line_count, map.learned());
         let mut coverage = Coverage { map, baseline: Arc::default(), adder, problem: None };
@@ -104,6 +109,16 @@ impl Worker {
         self.coverage.as_ref().map(|coverage| &*coverage.map)
     }
 
+    /// Is it of this map, or of none if there is none?
+    #[must_use]
+    pub fn is_of(&self, map: Option<&Arc<SubjectMap>>) -> bool {
+        match (&self.coverage, map) {
+            (Some(own), Some(map)) => Arc::ptr_eq(&own.map, map),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// Runs once.
     ///
     /// # Errors
@@ -114,7 +129,8 @@ impl Worker {
             let mut run = self.zygote.run(request, &mut |_, _, _| {})?;
             run.times.total = started.elapsed();
             let spectrum = Err("the subject is not instrumented".to_owned());
-            return Ok(Answer { run, spectrum, baseline: None, missing: self.missing.clone() });
+            let missing = [&self.missing[..], &run.missing].concat();
+            return Ok(Answer { run, spectrum, baseline: None, missing });
         };
         let ran = self.zygote.run(request, &mut |array, old, new| coverage.change(array, old, new));
         let taking = Instant::now();

@@ -1,27 +1,31 @@
 //! A subject's process at its warm point, and the runs forked from it.
 
+use crate::areas::Areas;
 use crate::cores::{Binding, Idle, Place};
-use crate::counters::{CounterMap, DUMPED_OFFSET, object_of};
+use crate::counted::{Counted, Images, Reading, children};
+use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
-use crate::harvest::{Additions, Counting, Harvest, How, Visit};
+use crate::harvest::{Counting, Visit};
 use crate::launch::{Launched, Launcher, Order, SandboxPolicy};
+use crate::library_point;
 use crate::limits::{
-    ANSWER_DEADLINE, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE, RESERVED_BYTES, WARM_DEADLINE,
-    most_processes,
+    ANSWER_DEADLINE, CHILDREN_KEPT, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE, RESERVED_BYTES,
+    WARM_DEADLINE, most_processes,
 };
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES, tells_own_pages};
 use crate::packet::{self, Packet, Received};
 use crate::program;
-use crate::run::{Outcome, OutputFile, Run, RunRequest, Times};
-use crate::stage::{Notes, Stage};
+use crate::revision::Files;
+use crate::run::{Outcome, Run, RunRequest, Times};
+use crate::stage::Stage;
 use crate::subject_map::SubjectMap;
-use crate::usage::{Usage, processes_inside, resident_bytes};
+use crate::usage::{Usage, resident_bytes};
 use hearth_shim_abi::{
-    Config, EARLY_INPUT, EARLY_PID, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED, EVENT_MISSED,
-    EVENT_NO_HOOK, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, EXPECTED_LIMIT, Event, PATH_LIMIT,
-    REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_MARK, Request, VERSION, WARM_INPUT, WARM_MAIN,
-    WARM_SYMBOL,
+    Config, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED,
+    EVENT_MISSED, EVENT_NO_HOOK, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, EXPECTED_LIMIT, Event,
+    PATH_LIMIT, REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_MARK, Request, VERSION, WARM_INPUT,
+    WARM_MAIN, WARM_SYMBOL,
 };
 use nix::unistd::Pid;
 use std::ffi::OsString;
@@ -36,8 +40,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How the names of gcov's data files end.
-const DATA_EXTENSION: &str = ".gcda";
 /// A launcher whose subject has ended ends soon after.
 const END_DEADLINE: Duration = Duration::from_millis(500);
 
@@ -111,16 +113,21 @@ pub struct Zygote {
     last_library: u64,
     /// Runs so far.
     runs: u64,
+    /// So many processes of a run are kept before those that have ended are let go.
+    settles_at: usize,
     warm: WarmPoint,
-    /// The counters, if the subject is instrumented and its map was given.
-    counting: Option<Counting>,
-    map: Option<Arc<SubjectMap>>,
+    /// What is counted, if the subject is instrumented and its map was given.
+    counted: Option<Counted>,
     /// What it wrote to standard output and standard error before the warm point: every run begins with it.
     early_output: [Vec<u8>; 2],
     /// What all runs lack because of what it did before the warm point.
     early_missing: Vec<String>,
+    /// The program and the libraries it has loaded.
+    programs: Files,
     /// Something of the run before may be left.
     unclear: bool,
+    /// Where the input is.
+    input: Option<PathBuf>,
     /// The input that all runs have, if the subject opened it before the warm point.
     frozen_input: Option<Vec<u8>>,
     memory_bytes: u64,
@@ -153,29 +160,45 @@ impl Zygote {
             hidden: launcher.hidden.clone(),
             shown: key.shown.clone(),
         };
-        let config = config(key, program.function.unwrap_or(0))?;
         let mut launched = Launched::start(launcher, &order, key.sandbox)?;
+        let config = config(key, program.function.unwrap_or(0), launched.areas.is_some())?;
         packet::send(&launched.control, &config, &[], &[]).during("configure the shim")?;
         // What a subject that opens its input before the warm point finds there.
         let early_input = key.input.as_ref().and_then(|input| fs::read(absolute(&key.directory, input)).ok());
+        if let Some(name) = function.filter(|_| program.function.is_none()) {
+            library_point::tell(&launched, key, &program, name)?;
+        }
         let warm = wait_until_warm(&mut launched, &key.warm)?;
         let memory_bytes = launched.process.map_or(0, resident_bytes);
         let mut early_missing = warm.missing();
         let is_input_open = warm.did(EARLY_INPUT);
         let early_output = launched.early_output(&mut early_missing)?;
+        if let Some(problem) = &launched.areas_problem {
+            early_missing.push(format!(
+                "files that all processes of a run see, and the counts of programs that it executes: there are no overlay \
+                 mounts ({problem})"
+            ));
+        }
+        if let Some(areas) = &mut launched.areas {
+            let early = areas.remember_early().during("look for the subject's files")?;
+            let all = areas.all();
+            launched.refresh(all, early)?;
+        }
         Ok(Self {
             launched,
             binary: key.binary.clone(),
+            programs: Files::now(warm.mappings.programs()),
             memory: warm.memory,
             mappings: warm.mappings,
             last_library: warm.last_library,
             runs: 0,
+            settles_at: CHILDREN_KEPT,
             warm: key.warm.clone(),
-            counting: None,
-            map: None,
+            counted: None,
             early_output,
             early_missing,
             unclear: false,
+            input: key.input.as_ref().map(|input| absolute(&key.directory, input)),
             frozen_input: is_input_open.then(|| early_input.unwrap_or_default()),
             memory_bytes,
             idle: Idle::default(),
@@ -194,6 +217,12 @@ impl Zygote {
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
+    }
+
+    /// Are its program and its libraries still those that are there?
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.programs.are_the_same()
     }
 
     /// The core it stays on, if it is a certain one.
@@ -225,7 +254,7 @@ impl Zygote {
     /// The counters, if they are known.
     #[must_use]
     pub fn counting(&self) -> Option<&Counting> {
-        self.counting.as_ref()
+        self.counted.as_ref().map(|counted| &counted.counting)
     }
 
     /// Finds the counters of the subject and of the instrumented libraries it has loaded, reads what they are
@@ -242,15 +271,21 @@ impl Zygote {
         }
         self.write_no_data_files(&roots)?;
         let count = subject.with_atlas(|atlas| atlas.counter_count() as usize);
-        self.counting = Some(Counting::new(map, count, &self.memory).during("read the zygote's counters")?);
-        self.map = Some(subject);
+        let counting = Counting::new(map, count, &self.memory).during("read the zygote's counters")?;
+        self.counted = Some(Counted {
+            binary: self.binary.clone(),
+            last_library: self.last_library,
+            counting,
+            map: subject,
+            images: Images::default(),
+        });
         Ok(())
     }
 
     /// The next run's counters will be compared with those at the warm point.
     pub fn forget_last_run(&mut self) {
-        if let Some(counting) = &mut self.counting {
-            counting.forget_last_run();
+        if let Some(counted) = &mut self.counted {
+            counted.counting.forget_last_run();
         }
     }
 
@@ -282,13 +317,15 @@ impl Zygote {
             return Err(Error::InputFrozen { warm: self.warm.to_string() });
         }
         self.finish_clearing()?;
+        self.have_fresh_areas()?;
         self.move_to_place();
-        let mut stage = Stage::new(request)?;
+        let mut stage = Stage::new(request, self.input.as_ref())?;
         let mut head = stage.head;
         head.processes = match self.launched.limits_processes_by_user {
             true => most_processes(request.limits.processes),
             false => 0,
         };
+        head.counts = u32::from(self.counted.is_some() && !request.skips_coverage);
         let mut fds =
             vec![stage.channel_end.as_fd(), stage.stdin.as_fd(), stage.stdout.as_fd(), stage.stderr.as_fd()];
         fds.extend(stage.input.as_ref().map(File::as_fd));
@@ -302,14 +339,25 @@ impl Zygote {
         if forked.kind != EVENT_FORKED {
             return Err(Error::ZygoteLost(format!("it said {} where a fork was expected", forked.kind)));
         }
+        self.settles_at = CHILDREN_KEPT;
         let (ended, verdict) = self.wait_for_end(&mut stage, request, &forked)?;
         let harvest_started = Instant::now();
         stage.take_notes()?;
+        if let Some(areas) = &self.launched.areas {
+            stage.look_for_files(areas)?;
+        }
         let verdict = verdict.or(stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit));
         let mut missing = Vec::new();
-        let harvest = match request.skips_coverage {
-            true => Err("nobody asked for it".to_owned()),
-            false => self.harvest(&mut stage.notes, request.keep_counters, &mut missing, visit),
+        let inside =
+            self.launched.inside().ok_or_else(|| Error::ZygoteLost("its process is not known".to_owned()))?;
+        let harvest = match &mut self.counted {
+            _ if request.skips_coverage => Err("nobody asked for it".to_owned()),
+            None => Err("the subject is not instrumented".to_owned()),
+            Some(counted) => {
+                let (zygote, idle, keep) = (self.launched.process, &self.idle, request.keep_counters);
+                let reading = Reading { zygote, inside: &inside, idle, keep };
+                counted.harvest(&reading, &mut stage.notes, &mut missing, visit)
+            }
         };
         if let Some(memory) = stage.notes.memory.as_ref().filter(|_| !stage.notes.forked) {
             self.expect_alike(memory);
@@ -326,12 +374,20 @@ impl Zygote {
             // What the kernel did for the standby was before the run.
             system: Duration::from_micros(ended.system_us.saturating_sub(stage.notes.prepared_us)),
         };
+        let mut output = stage.output(self.launched.areas.as_ref(), request.limits.output_bytes)?;
+        missing.append(&mut stage.written.missing);
+        missing.append(&mut output.missing);
+        if let Some(counted) = &self.counted {
+            counted.take_data_files(&mut output.files, &stage.written.files, &mut missing);
+        }
+        if let Some(areas) = &mut self.launched.areas {
+            let used = areas.used(&stage.written);
+            self.launched.refresh(used, Vec::new())?;
+        }
         if let Some(error) = stage.notes.failed {
             let error = std::io::Error::from_raw_os_error(error);
             return Err(Error::System { what: "prepare a run", error });
         }
-        let mut output = stage.output(request.limits.output_bytes)?;
-        self.take_data_files(&mut output.files, &mut missing);
         let [early_stdout, early_stderr] = &self.early_output;
         Ok(Run {
             outcome: verdict.unwrap_or_else(|| outcome(&ended, request.limits.cpu_s)),
@@ -341,10 +397,18 @@ impl Zygote {
             files: output.files,
             missing,
             harvest,
-            page_faults: ended.faults,
+            page_faults: ended.faults.saturating_sub(stage.notes.prepared_faults),
             peak_kib: ended.peak_kib,
             times,
         })
+    }
+
+    /// Waits until all areas are as on the machine.
+    fn have_fresh_areas(&mut self) -> Result<()> {
+        self.launched.finish_refreshing()?;
+        let old = self.launched.areas.as_ref().map(Areas::old).unwrap_or_default();
+        self.launched.refresh(old, Vec::new())?;
+        self.launched.finish_refreshing()
     }
 
     fn event(&mut self, deadline: Instant) -> Result<Event> {
@@ -374,6 +438,7 @@ impl Zygote {
             packet::wait(&[self.launched.control.as_fd(), stage.channel()], until)
                 .during("wait for a run")?;
             stage.take_notes()?;
+            self.settle(stage)?;
             match receive_event(&self.launched.control, Instant::now())?.map(|packet| packet.head) {
                 Some(ended) if ended.kind == EVENT_ENDED => {
                     // A run that was faster than the news of its limit is not to blame for the daemon's being late.
@@ -410,139 +475,35 @@ impl Zygote {
         }
     }
 
+    /// Lets go of processes of a run that have ended, if they are many.
+    fn settle(&mut self, stage: &mut Stage) -> Result<()> {
+        if let (Some(counted), Some(inside)) = (&mut self.counted, self.launched.inside())
+            && (stage.notes.unsettled() >= self.settles_at || stage.notes.is_crowded)
+        {
+            stage.notes.is_crowded = false;
+            let ended = stage.notes.ended(&inside);
+            // What they have said before they ended: a socket holds fewer notes than are read at once.
+            stage.take_notes()?;
+            counted.settle(&ended, &inside, &mut stage.notes);
+            // Those that go on are not looked at again for each one that comes.
+            self.settles_at = stage.notes.unsettled() + CHILDREN_KEPT;
+        }
+        Ok(())
+    }
+
     /// The outcome of a run that has used more than it may.
-    fn look_at_limits(&self, stage: &Stage, request: &RunRequest) -> Option<Outcome> {
+    fn look_at_limits(&self, stage: &mut Stage, request: &RunRequest) -> Option<Outcome> {
         let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.kept()));
-        if usage.is_some_and(|usage| usage.is_above(request.limits.memory_bytes)) {
+        let in_areas = self.launched.areas.as_ref().map_or(0, Areas::bytes);
+        let memory = request.limits.memory_bytes.saturating_sub(in_areas);
+        if usage.is_some_and(|usage| usage.is_above(memory)) {
             return Some(Outcome::OutOfMemory);
         }
+        // What lies in areas takes at least as much as its length, but for holes. It is looked at closely only if it is much.
+        if let Some(areas) = self.launched.areas.as_ref().filter(|_| in_areas > request.limits.output_bytes) {
+            stage.look_for_files(areas).ok()?;
+        }
         stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit)
-    }
-
-    /// Reads the counters of a run that has ended, and of the processes it made of itself. What could not be counted is added
-    /// to `missing`.
-    fn harvest(
-        &mut self,
-        notes: &mut Notes,
-        keep: bool,
-        missing: &mut Vec<String>,
-        visit: Visit<'_>,
-    ) -> std::result::Result<Harvest, String> {
-        const NO_COUNTERS: &str = "the subject is not instrumented";
-        if self.counting.is_none() {
-            return Err(NO_COUNTERS.to_owned());
-        }
-        // Without other processes its keeper is the zygote's only child.
-        let inside = self.launched.process.filter(|_| notes.forked).map(processes_inside).unwrap_or_default();
-        let find = |keeper: u32| inside.get(&keeper).copied().map(Pid::from_raw);
-        let keeper = match notes.forked {
-            true => notes.keeper.and_then(find),
-            false => self.launched.process.and_then(only_child),
-        };
-        let memory = notes.memory.as_mut().ok_or("the run did not hand over its memory")?;
-        if let Some(keeper) = keeper {
-            memory.set_process(keeper);
-        }
-        let gone = |error: std::io::Error| {
-            format!(
-                "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
-            )
-        };
-        if self.was_reset(memory).map_err(gone)? {
-            missing.push("what the run executed before it set its counters back to zero".to_owned());
-        }
-        let mut additions = Additions::default();
-        self.add_libraries(memory, keeper, &mut additions, missing).map_err(gone)?;
-        for keeper in notes.children.iter().map(|child| find(child.keeper)) {
-            let added = keeper.map(|keeper| self.add_process(keeper, &mut additions, missing));
-            notes.has_lost_children |= !matches!(added, Some(Ok(())));
-        }
-        if notes.has_lost_children || notes.forked && notes.children.is_empty() {
-            missing
-                .push("what some processes of the run executed: their memory could not be kept".to_owned());
-        }
-        if notes.executed {
-            missing.push("what other programs executed that the run started".to_owned());
-        }
-        // Processes may have loaded the same.
-        missing.dedup();
-        let counting = self.counting.as_mut().ok_or(NO_COUNTERS)?;
-        // Without an only child there are others that may have the run's memory.
-        let all_pages = notes.forked || keeper.is_none();
-        let helped = self.idle.is_there() && counting.is_large();
-        counting.harvest(memory, How { keep, all_pages, helped }, additions, visit).map_err(gone)
-    }
-
-    /// Takes out the data files that gcov has written: for processes that the run made, and for libraries that it loaded. What
-    /// they say has been read from memory, but for libraries that were unloaded.
-    fn take_data_files(&self, files: &mut Vec<OutputFile>, missing: &mut Vec<String>) {
-        let (Some(counting), Some(map)) = (&self.counting, &self.map) else { return };
-        files.retain(|file| {
-            let name = file.path.to_string_lossy();
-            if !name.ends_with(DATA_EXTENSION) {
-                return true;
-            }
-            let Some(object) = map.with_atlas(|atlas| object_of(atlas, &name)) else { return true };
-            if !counting.functions().any(|function| map.function(function).0 == object as u32) {
-                missing.push(format!("what {name} counts: its library was unloaded before the run ended"));
-            }
-            false
-        });
-    }
-
-    /// Has a process begun to count anew? gcov sees to that after a fork. The mark that the zygote was given is then gone, or
-    /// there is another one beside it: that the counters have really been written.
-    fn was_reset(&self, memory: &Memory) -> std::io::Result<bool> {
-        let roots = self.counting.as_ref().map_or(&[][..], |counting| &counting.map.roots);
-        let marks = roots.iter().map(|root| memory.read_word(root + DUMPED_OFFSET));
-        Ok(marks.collect::<std::io::Result<Vec<u64>>>()?.iter().any(|mark| mark & 3 != 1))
-    }
-
-    /// Adds what a process counted that the run made of itself.
-    fn add_process(
-        &self,
-        keeper: Pid,
-        additions: &mut Additions,
-        missing: &mut Vec<String>,
-    ) -> std::io::Result<()> {
-        let memory = Memory::without_pages(File::open(format!("/proc/{keeper}/mem"))?);
-        if !self.was_reset(&memory)? {
-            // It has not come back from its fork: the counters are still those of the process that it was made of.
-            return Ok(());
-        }
-        self.add_libraries(&memory, Some(keeper), additions, missing)?;
-        self.counting.iter().try_for_each(|counting| counting.add_process(&memory, additions))
-    }
-
-    /// Adds what a process has in instrumented libraries that it loaded after the warm point.
-    fn add_libraries(
-        &self,
-        memory: &Memory,
-        keeper: Option<Pid>,
-        additions: &mut Additions,
-        missing: &mut Vec<String>,
-    ) -> std::io::Result<()> {
-        let (Some(counting), Some(map)) = (&self.counting, &self.map) else { return Ok(()) };
-        if self.last_library == 0 || memory.read_word(self.last_library)? == 0 {
-            return Ok(());
-        }
-        let late = || -> Result<CounterMap> {
-            let maps = keeper.and_then(|keeper| fs::read_to_string(format!("/proc/{keeper}/maps")).ok());
-            let maps = maps.ok_or_else(|| Error::Counters("what it has mapped is not known".to_owned()))?;
-            let mut roots = Mappings::parse(&maps).gcov_roots(&self.binary).unwrap_or_default();
-            roots.retain(|root| !counting.map.roots.contains(root));
-            map.with_atlas(|atlas| CounterMap::find(memory, &roots, atlas))
-        };
-        match late() {
-            Ok(late) => {
-                missing.extend(late.without_notes.iter().map(|data| without_notes(data)));
-                additions.read(memory, &late.arrays)
-            }
-            Err(error) => {
-                missing.push(format!("what libraries executed that the run loaded: {error}"));
-                Ok(())
-            }
-        }
     }
 
     /// Tells the zygote what a run has written, because the next ones will. What most runs write shows in the first few;
@@ -579,7 +540,7 @@ fn lost(why: &'static str) -> impl Fn(std::io::Error) -> Error {
     move |error| Error::ZygoteLost(format!("{why}: {error}"))
 }
 
-fn config(key: &ZygoteKey, symbol: u64) -> Result<Config> {
+fn config(key: &ZygoteKey, symbol: u64, has_areas: bool) -> Result<Config> {
     let mut config: Config = bytemuck::Zeroable::zeroed();
     config.version = VERSION;
     config.warm = match key.warm {
@@ -588,6 +549,7 @@ fn config(key: &ZygoteKey, symbol: u64) -> Result<Config> {
         WarmPoint::Symbol(_) => WARM_SYMBOL,
     };
     config.symbol = symbol;
+    config.has_areas = u32::from(has_areas);
     if let Some(input) = &key.input {
         let path = absolute(&key.directory, input);
         let bytes = path.as_os_str().as_bytes();
@@ -615,7 +577,7 @@ fn absolute(directory: &Path, path: &Path) -> PathBuf {
     result
 }
 
-fn receive_event(control: &OwnedFd, deadline: Instant) -> Result<Option<Packet<Event>>> {
+pub(crate) fn receive_event(control: &OwnedFd, deadline: Instant) -> Result<Option<Packet<Event>>> {
     match packet::receive::<Event>(control, size_of::<Event>(), deadline).map_err(lost("its socket fails"))? {
         Received::Packet(packet) => Ok(Some(packet)),
         Received::Nothing => Ok(None),
@@ -644,6 +606,10 @@ impl Warm {
             (
                 EARLY_STDIN,
                 "the runs' standard input: the subject has read it before its warm point; choose an earlier one",
+            ),
+            (
+                EARLY_PROCESSES,
+                "what processes executed that the subject started before its warm point; choose an earlier one",
             ),
             (
                 EARLY_PID,
@@ -686,11 +652,6 @@ fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<Warm> {
     Err(Error::NotWarm { warm: warm.to_string(), problem, output: launched.output() })
 }
 
-/// What is said of an object whose notes are not among the subject's.
-pub(crate) fn without_notes(data: &str) -> String {
-    format!("the notes of {data}: what it counts is left out; have them beside those of the subject")
-}
-
 /// The pages that a run has written of what its zygote has, as [`REQUEST_EXPECT`] wants them.
 fn written_ranges(memory: &Memory, mappings: &Mappings) -> std::io::Result<Vec<u64>> {
     let most_pages = PAGE_BYTES - 1;
@@ -719,20 +680,6 @@ fn written_ranges(memory: &Memory, mappings: &Mappings) -> std::io::Result<Vec<u
         words.truncate(EXPECTED_LIMIT);
     }
     Ok(words)
-}
-
-/// The only child of a process with one thread. After a run, that is its keeper, unless the run left others.
-fn only_child(process: i32) -> Option<Pid> {
-    match children(process)[..] {
-        [child] => Some(child),
-        _ => None,
-    }
-}
-
-/// The children of a process with one thread; none if it is gone.
-fn children(process: i32) -> Vec<Pid> {
-    let list = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    list.split_ascii_whitespace().filter_map(|child| child.parse().ok()).map(Pid::from_raw).collect()
 }
 
 fn outcome(ended: &Event, cpu_s: u64) -> Outcome {

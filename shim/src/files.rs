@@ -5,13 +5,16 @@
 //! so nothing is lost however the run ends. A removed file is remembered as such.
 //!
 //! What a subject opens before its warm point is a file in memory, too; each run begins with copies of its own.
+//!
+//! Where the sandbox has areas, in which the kernel itself keeps in memory what is written, all this is for what lies outside
+//! of them: the shim stands in where the kernel refuses.
 
 use crate::path::{Path, descriptor_path};
 use crate::sys::{self, Result};
-use crate::{keeper, message, server, start};
+use crate::{executed, keeper, message, server, start};
 use hearth_shim_abi::{
-    CRASH_PATH, FILE_LIMIT, NOTE_CHILD, NOTE_EXECUTED, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, NOTE_UNKEPT,
-    Note, PROGRAM_PATH, WARM_INPUT,
+    CRASH_PATH, FILE_LIMIT, NOTE_CHILD, NOTE_COPY, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, NOTE_UNKEPT, Note,
+    PROGRAM_PATH, WARM_INPUT,
 };
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -68,15 +71,18 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// Has it been told that a process could not be kept?
 static UNKEPT: AtomicBool = AtomicBool::new(false);
-/// Has it been told that another program is executed?
-static EXECUTED: AtomicBool = AtomicBool::new(false);
+/// Names that are tried for a temporary file.
+const TEMPORARY_TRIES: usize = 100_000;
+
 /// For names of temporary files.
 static TEMPORARY: AtomicI32 = AtomicI32::new(0);
 
 /// Makes the files a run's own. It may be one that does not find the file of its own program.
 pub fn begin(channel: c_int, input: c_int, hides_program: bool) -> Result<()> {
     CHANNEL.store(channel, Ordering::Relaxed);
-    INPUT.store(input, Ordering::Relaxed);
+    if input >= 0 && !put_input(input) {
+        INPUT.store(input, Ordering::Relaxed);
+    }
     // A run that begins has one thread, so the table can be used in parts.
     let count = with_table(|_, count| *count);
     for index in 0..count {
@@ -90,6 +96,25 @@ pub fn begin(channel: c_int, input: c_int, hides_program: bool) -> Result<()> {
         set(&program, Target::Removed)?;
     }
     Ok(())
+}
+
+/// Writes the input where the run, and all that it executes, will find it. Says whether that is possible.
+fn put_input(input: c_int) -> bool {
+    let Some(config) = start::config().filter(|config| config.has_areas != 0) else { return false };
+    let Some(path) = config.input.get(..=config.input_length as usize) else { return false };
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
+    let is_new = sys::mode_of(path).is_err();
+    let Ok(fd) = sys::open_at(libc::AT_FDCWD, path, flags, 0o644) else { return false };
+    let copied = sys::copy(input, fd);
+    if is_new {
+        // Whatever mask the subject has set for its own.
+        let _ = sys::change_mode(fd, 0o644);
+    }
+    sys::close(fd);
+    if copied.is_ok() {
+        sys::close(input);
+    }
+    copied.is_ok()
 }
 
 /// Gives the run its own copy of a file that was opened before the warm point, at all its descriptors.
@@ -113,6 +138,16 @@ fn copy_early_file(path: &Path, old: c_int) -> Result<()> {
     }
     sys::close(old);
     Ok(())
+}
+
+/// Is this the socket for notes?
+pub fn is_channel(fd: c_int) -> bool {
+    CHANNEL.load(Ordering::Relaxed) == fd
+}
+
+/// Is this a descriptor of a file in memory that was opened before the warm point?
+pub fn is_early_descriptor(fd: c_int) -> bool {
+    EARLY.iter().any(|early| early.load(Ordering::Relaxed) == fd)
 }
 
 /// Are files kept in memory?
@@ -162,23 +197,42 @@ pub fn note_fork() {
     }
 }
 
-/// Tells the daemon, once, that the run executes another program.
-pub fn note_execution() {
-    if !EXECUTED.swap(true, Ordering::Relaxed) {
-        let _ = note(NOTE_EXECUTED, &[], &[]);
-    }
+/// Tells the daemon something that is said by its kind alone.
+pub fn tell(kind: u32) {
+    let _ = note(kind, &[], &[]);
 }
 
-/// In a process that a run has just made of itself: has its memory kept, and tells the daemon by whom.
+/// Makes the files those of a program that a run has executed. It sees the run's, in areas.
+pub fn begin_executed(channel: c_int) {
+    IS_CHILD.store(true, Ordering::Relaxed);
+    CHANNEL.store(channel, Ordering::Relaxed);
+}
+
+/// In a process that has just begun: has its memory kept, and tells the daemon by whom.
 pub fn note_child() {
     IS_CHILD.store(true, Ordering::Relaxed);
     let mask = sys::set_signal_mask(u64::MAX);
     let kept = keeper::keep_child().and_then(|keeper| {
-        let note = Note { kind: NOTE_CHILD, value: 0, process: sys::pid().cast_unsigned(), keeper };
+        let value = u32::from(executed::is_executed());
+        let note = Note { kind: NOTE_CHILD, value, process: sys::pid().cast_unsigned(), keeper };
         message::send(CHANNEL.load(Ordering::Relaxed), &note, &[], &[])
     });
     if kept.is_err() && !UNKEPT.swap(true, Ordering::Relaxed) {
         let _ = note(NOTE_UNKEPT, &[], &[]);
+    }
+    sys::set_signal_mask(mask);
+}
+
+/// Has a copy of the memory kept: gcov may be about to set the counters back to zero.
+pub fn note_copy() {
+    let mask = sys::set_signal_mask(u64::MAX);
+    let kept = keeper::keep_copy().and_then(|keeper| {
+        let value = u32::from(executed::is_executed());
+        let note = Note { kind: NOTE_COPY, value, process: keeper::own(), keeper };
+        message::send(CHANNEL.load(Ordering::Relaxed), &note, &[], &[])
+    });
+    if kept.is_err() && !UNKEPT.swap(true, Ordering::Relaxed) {
+        tell(NOTE_UNKEPT);
     }
     sys::set_signal_mask(mask);
 }
@@ -207,6 +261,30 @@ pub fn find(path: &Path) -> Target {
     }
 }
 
+/// Is it for the kernel to do something to a path, areas being what they are? It may still refuse; see [`is_outside`].
+pub fn is_for_kernel(path: &Path) -> bool {
+    start::has_areas() && find(path) == Target::Real && !is_data(path)
+}
+
+/// Does the kernel refuse for this reason, so that the shim has to keep the file? It is not in an area, or in a directory that
+/// the user cannot have in one.
+pub fn is_outside(error: c_int) -> bool {
+    start::has_areas() && matches!(error, libc::EROFS | libc::EOVERFLOW)
+}
+
+fn is_data(path: &Path) -> bool {
+    path.as_bytes().ends_with(DATA_EXTENSION)
+}
+
+/// Can the kernel not write a path, because it is not in an area?
+pub fn is_read_only(path: &Path) -> bool {
+    match sys::may_write(path.terminated()) {
+        Err(libc::ENOENT) => sys::may_write(path.parent().terminated()),
+        answer => answer,
+    }
+    .is_err_and(is_outside)
+}
+
 /// Opens a path that is not to be left to the kernel; `None` if it is.
 pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
@@ -214,7 +292,7 @@ pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
         return Some(sys::memory_file());
     }
     // gcov starts anew in a process that was forked, and writes at its end what the daemon reads from its memory.
-    if writes && IS_CHILD.load(Ordering::Relaxed) && path.as_bytes().ends_with(DATA_EXTENSION) {
+    if writes && IS_CHILD.load(Ordering::Relaxed) && is_data(path) {
         return Some(sys::memory_file());
     }
     match find(path) {
@@ -268,17 +346,32 @@ pub fn open_temporary(name: &mut [u8], suffix: usize, flags: c_int) -> Result<c_
     if &name[place..end] != b"XXXXXX" {
         return Err(libc::EINVAL);
     }
-    let mut number = TEMPORARY.fetch_add(1, Ordering::Relaxed).unsigned_abs();
-    for digit in name[place..end].iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
     let mut terminated = [0_u8; hearth_shim_abi::PATH_LIMIT];
-    terminated.get_mut(..name.len()).ok_or(libc::ENAMETOOLONG)?.copy_from_slice(name);
-    // SAFETY: the path fits with at least one NUL behind it, as names are shorter than the limit.
-    let path = unsafe { Path::resolve(libc::AT_FDCWD, terminated.as_ptr().cast()) }?;
     let flags = flags | libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
-    open(&path, flags, 0o600).unwrap_or(Err(libc::EEXIST))
+    for _ in 0..TEMPORARY_TRIES {
+        let mut number = TEMPORARY.fetch_add(1, Ordering::Relaxed).unsigned_abs();
+        for digit in name[place..end].iter_mut().rev() {
+            *digit = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+        terminated.get_mut(..name.len()).ok_or(libc::ENAMETOOLONG)?.copy_from_slice(name);
+        // SAFETY: the path fits with at least one NUL behind it, as names are shorter than the limit.
+        let path = unsafe { Path::resolve(libc::AT_FDCWD, terminated.as_ptr().cast()) }?;
+        let opened = match is_for_kernel(&path) {
+            true => sys::open_at(libc::AT_FDCWD, &terminated[..=name.len()], flags, 0o600),
+            false => Err(libc::EROFS),
+        };
+        let opened = match opened {
+            Err(error) if error == libc::EROFS || is_outside(error) => open(&path, flags, 0o600),
+            opened => Some(opened),
+        };
+        match opened.unwrap_or(Err(libc::EEXIST)) {
+            // Another process of the run has one of this name.
+            Err(libc::EEXIST) => {}
+            opened => return opened,
+        }
+    }
+    Err(libc::EEXIST)
 }
 
 /// Opens a new file in memory. Who makes a file that nobody may write to can write to it.

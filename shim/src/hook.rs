@@ -1,7 +1,8 @@
 //! A warm point at a function: a breakpoint instruction, taken away when it is first reached.
 
-use crate::server;
-use crate::sys::Result;
+use crate::sys::{self, Result};
+use crate::{message, server};
+use hearth_shim_abi::{CONTROL_FD, EVENT_MAPPED, Event, REQUEST_WAIT_AT, Request};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -14,11 +15,14 @@ static ADDRESS: AtomicUsize = AtomicUsize::new(0);
 /// The byte it replaces.
 static REPLACED: AtomicU8 = AtomicU8::new(0);
 
-/// Puts a breakpoint at an address of the program's file.
+/// Puts a breakpoint at an address of the program's file, or where the daemon finds the function in a library.
 pub fn install(symbol: u64) -> Result<()> {
-    let address = load_bias().wrapping_add(symbol as usize);
+    let address = match symbol {
+        0 => ask()?,
+        _ => load_bias().wrapping_add(symbol as usize),
+    };
     ADDRESS.store(address, Ordering::Relaxed);
-    // SAFETY: the daemon found the address in the program's symbol table, so there is code of the program.
+    // SAFETY: the daemon found the address in a symbol table of what is mapped, so there is code.
     REPLACED.store(unsafe { ptr::read_volatile(address as *const u8) }, Ordering::Relaxed);
     // SAFETY: zeros are a valid record.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -27,6 +31,22 @@ pub fn install(symbol: u64) -> Result<()> {
     // SAFETY: the record is complete, and the handler has the type SA_SIGINFO asks for.
     unsafe { libc::sigaction(libc::SIGTRAP, &raw const action, ptr::null_mut()) };
     write_code(address, BREAKPOINT)
+}
+
+/// Has the daemon look for the function in all that is mapped.
+fn ask() -> Result<usize> {
+    let path = b"/proc/self/maps\0";
+    let maps = sys::open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0)?;
+    let event = Event { kind: EVENT_MAPPED, time_ns: sys::now_ns(), ..Event::default() };
+    let sent = message::send(CONTROL_FD, &event, &[], &[maps]);
+    sys::close(maps);
+    sent?;
+    let mut request = Request::default();
+    let length = message::receive(CONTROL_FD, bytemuck::bytes_of_mut(&mut request), &mut [])?;
+    match length == size_of::<Request>() && request.kind == REQUEST_WAIT_AT {
+        true => Ok(request.address as usize),
+        false => Err(libc::ENOENT),
+    }
 }
 
 extern "C" fn on_breakpoint(_signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
@@ -45,7 +65,7 @@ extern "C" fn on_breakpoint(_signal: c_int, _info: *mut libc::siginfo_t, context
     }
     *rip = address as i64;
     if write_code(address, REPLACED.load(Ordering::Relaxed)).is_err() {
-        crate::sys::die("hearth: the breakpoint of the warm point cannot be taken away\n");
+        sys::die("hearth: the breakpoint of the warm point cannot be taken away\n");
     }
     server::serve();
 }
@@ -60,7 +80,7 @@ fn write_code(address: usize, byte: u8) -> Result<()> {
 
 fn protect(page: usize, protection: c_int) -> Result<()> {
     // SAFETY: the page is the subject's code, which stays readable and ends executable again.
-    unsafe { crate::sys::call(libc::SYS_mprotect, [page, PAGE, protection as usize, 0, 0, 0]) }.map(drop)
+    unsafe { sys::call(libc::SYS_mprotect, [page, PAGE, protection as usize, 0, 0, 0]) }.map(drop)
 }
 
 /// How far the program is loaded from where its file says.

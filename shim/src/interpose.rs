@@ -38,6 +38,13 @@ unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: u32
         && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
     {
         files::before_open(&resolved);
+        if files::is_for_kernel(&resolved) {
+            // SAFETY: as above.
+            let opened = unsafe { sys::open_raw(directory, path, flags, mode) };
+            if !opened.is_err_and(files::is_outside) {
+                return opened;
+            }
+        }
         if files::is_active()
             && let Some(opened) = files::open(&resolved, flags, mode)
         {
@@ -130,6 +137,10 @@ unsafe fn open_for_stream(path: *const c_char, mode: *const c_char) -> Option<Re
     // SAFETY: as above.
     let flags = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())?;
     files::before_open(&resolved);
+    let writes = flags & libc::O_ACCMODE != libc::O_RDONLY;
+    if files::is_for_kernel(&resolved) && !(writes && files::is_read_only(&resolved)) {
+        return None;
+    }
     if files::is_active() { files::open(&resolved, flags, 0o666) } else { None }
 }
 
@@ -399,11 +410,16 @@ pub unsafe extern "C" fn faccessat(
         Target::Memory(_) if mode & libc::X_OK != 0 => Err(libc::EACCES),
         Target::Memory(_) => Ok(0),
         Target::Real => {
-            // A run may write where it likes, as its files are in memory; the kernel would refuse.
-            let mode = if files::is_active() { mode & !libc::W_OK } else { mode };
-            let arguments = [directory as usize, path as usize, mode as usize, flags as usize, 0, 0];
-            // SAFETY: the path is the caller's; a bad one gives an error.
-            unsafe { sys::call(libc::SYS_faccessat, arguments) }
+            let ask = |mode: c_int| {
+                let arguments = [directory as usize, path as usize, mode as usize, flags as usize, 0, 0];
+                // SAFETY: the path is the caller's; a bad one gives an error.
+                unsafe { sys::call(libc::SYS_faccessat, arguments) }
+            };
+            match ask(mode) {
+                // A run may write where it likes, as its files are in memory; the kernel would refuse.
+                Err(libc::EROFS) if files::is_active() => ask(mode & !libc::W_OK),
+                answer => answer,
+            }
         }
     };
     conclude(result.map(|_| 0))
@@ -415,17 +431,26 @@ pub unsafe extern "C" fn faccessat(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: c_int) -> c_int {
+    let remove = || {
+        let arguments = [directory as usize, path as usize, flags as usize, 0, 0, 0];
+        // SAFETY: the path is the caller's; a bad one gives an error.
+        unsafe { sys::call(libc::SYS_unlinkat, arguments) }.map(drop)
+    };
     if files::is_active()
         && flags == 0
         // SAFETY: the arguments are the caller's own.
         && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
-        && let Some(removed) = files::remove(&resolved)
     {
-        return conclude(removed.map(|()| 0));
+        let for_kernel = files::is_for_kernel(&resolved).then(remove);
+        let removed = match for_kernel {
+            Some(removed) if !removed.is_err_and(files::is_outside) => Some(removed),
+            _ => files::remove(&resolved),
+        };
+        if let Some(removed) = removed {
+            return conclude(removed.map(|()| 0));
+        }
     }
-    let arguments = [directory as usize, path as usize, flags as usize, 0, 0, 0];
-    // SAFETY: the path is the caller's; a bad one gives an error.
-    conclude(unsafe { sys::call(libc::SYS_unlinkat, arguments) }.map(|_| 0))
+    conclude(remove().map(|()| 0))
 }
 
 /// Removes a file.
@@ -464,18 +489,27 @@ pub unsafe extern "C" fn renameat(
     to_directory: c_int,
     to: *const c_char,
 ) -> c_int {
+    let rename = || {
+        let arguments = [from_directory as usize, from as usize, to_directory as usize, to as usize, 0, 0];
+        // SAFETY: the paths are the caller's; bad ones give an error.
+        unsafe { sys::call(libc::SYS_renameat, arguments) }.map(drop)
+    };
     if files::is_active()
         // SAFETY: the arguments are the caller's own.
         && let Ok(old) = unsafe { Path::resolve(from_directory, from) }
         // SAFETY: as above.
         && let Ok(new) = unsafe { Path::resolve(to_directory, to) }
-        && let Some(renamed) = files::rename(&old, &new)
     {
-        return conclude(renamed.map(|()| 0));
+        let for_kernel = (files::is_for_kernel(&old) && files::is_for_kernel(&new)).then(rename);
+        let renamed = match for_kernel {
+            Some(renamed) if !renamed.is_err_and(files::is_outside) => Some(renamed),
+            _ => files::rename(&old, &new),
+        };
+        if let Some(renamed) = renamed {
+            return conclude(renamed.map(|()| 0));
+        }
     }
-    let arguments = [from_directory as usize, from as usize, to_directory as usize, to as usize, 0, 0];
-    // SAFETY: the paths are the caller's; bad ones give an error.
-    conclude(unsafe { sys::call(libc::SYS_renameat, arguments) }.map(|_| 0))
+    conclude(rename().map(|()| 0))
 }
 
 /// Renames a file.

@@ -7,7 +7,11 @@
 //! from it here: the daemon takes the counters from outside, through the keeper (`run.rs`).
 
 mod allocator;
+mod closing;
 mod cores;
+mod descriptors;
+mod elf;
+mod executed;
 mod files;
 mod hook;
 mod interpose;
@@ -17,6 +21,7 @@ mod message;
 mod path;
 mod processes;
 mod real;
+mod residue;
 mod run;
 mod server;
 mod standby;

@@ -1,34 +1,50 @@
 //! The C library's functions that make processes or execute programs, and what a subject asks about its own.
 
+use crate::executed::{self, Program};
 use crate::real::{Real, real};
-use crate::{files, server, start, sys};
+use crate::{files, keeper, server, start, sys};
+use hearth_shim_abi::ARGUMENT_LIMIT;
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static FORK: Real = Real::new(c"fork");
+static EXECVE: Real = Real::new(c"execve");
+static EXECVPE: Real = Real::new(c"execvpe");
+static FEXECVE: Real = Real::new(c"fexecve");
+static EXECVEAT: Real = Real::new(c"execveat");
+static SYSTEM: Real = Real::new(c"system");
+static POPEN: Real = Real::new(c"popen");
+static POSIX_SPAWN: Real = Real::new(c"posix_spawn");
+static POSIX_SPAWNP: Real = Real::new(c"posix_spawnp");
+/// See [`were_others_made`].
+static OTHERS_MADE: AtomicBool = AtomicBool::new(false);
 /// See [`was_pid_asked`].
 static PID_ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Finds the functions before the warm point: looking them up may allocate.
 pub fn resolve() {
-    for real in [&FORK].into_iter().chain(EXECUTING.iter().copied()).chain(EXECUTING_VARIADIC.iter().copied())
-    {
+    let all = [&FORK, &EXECVE, &EXECVPE, &FEXECVE, &EXECVEAT, &SYSTEM, &POPEN, &POSIX_SPAWN, &POSIX_SPAWNP];
+    for real in all {
         real.address();
     }
 }
 
-/// Forks. The counters of the new process count, too: its memory is kept as the run's is.
+/// Forks. The counters of the new process count, too: its memory is kept as the run's is. All have keepers, also those that
+/// cannot count: a run has as many processes as it may have, and no bomb goes off faster than it can be ended.
 ///
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fork() -> c_int {
+    note_early();
     if !files::is_active() || !server::is_run() {
         return real!(FORK, fn() -> c_int,);
     }
     // The keeper counts as a process, so the next fork waits until this one's is there.
     let pipe = sys::pipe();
+    let tries_before = keeper::tries_left();
     let pid = real!(FORK, fn() -> c_int,);
     match pid {
         0 => files::note_child(),
@@ -38,11 +54,15 @@ pub unsafe extern "C" fn fork() -> c_int {
     if let Ok([reader, writer]) = pipe {
         let error = sys::errno();
         if pid == 0 {
-            let _ = sys::write(writer, &[0]);
+            // It tells how often it has tried.
+            let tries = tries_before.saturating_sub(keeper::tries_left());
+            let _ = sys::write(writer, &[u8::try_from(tries).unwrap_or(u8::MAX)]);
         }
         sys::close(writer);
         if pid > 0 {
-            while sys::read(reader, &mut [0]) == Err(libc::EINTR) {}
+            let mut tries = [0];
+            while sys::read(reader, &mut tries) == Err(libc::EINTR) {}
+            keeper::spend_tries(tries[0].into());
         }
         sys::close(reader);
         sys::set_errno(error);
@@ -79,101 +99,284 @@ unsafe extern "C" {
     static mut stdin: *mut libc::FILE;
 }
 
-/// A function that has another program executed, whose counters nobody knows. It is told, and left to the C library.
-macro_rules! executing_functions {
-    ($($real:ident $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        $(
-            static $real: Real = Real::new(match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => c"",
-            });
-
-            /// Has another program executed.
-            ///
-            /// # Safety
-            /// As the C library's.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-                if files::is_active() && server::is_run() {
-                    files::note_execution();
-                }
-                real!($real, fn($($type),*) -> $result, $($argument),*)
-            }
-        )*
-
-        /// Those whose arguments have types.
-        static EXECUTING: &[&Real] = &[$(&$real),*];
-    };
+/// Were processes made, or programs executed, before the warm point?
+pub fn were_others_made() -> bool {
+    OTHERS_MADE.load(Ordering::Relaxed)
 }
 
-executing_functions!(
-    EXECVE execve(path: *const c_char, arguments: *const *const c_char, variables: *const *const c_char) -> c_int;
-    EXECV execv(path: *const c_char, arguments: *const *const c_char) -> c_int;
-    EXECVP execvp(path: *const c_char, arguments: *const *const c_char) -> c_int;
-    EXECVPE execvpe(path: *const c_char, arguments: *const *const c_char, variables: *const *const c_char) -> c_int;
-    FEXECVE fexecve(fd: c_int, arguments: *const *const c_char, variables: *const *const c_char) -> c_int;
-    SYSTEM system(command: *const c_char) -> c_int;
-    POPEN popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE;
-    POSIX_SPAWN posix_spawn(pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void,
-        arguments: *const *const c_char, variables: *const *const c_char) -> c_int;
-    POSIX_SPAWNP posix_spawnp(pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void,
-        arguments: *const *const c_char, variables: *const *const c_char) -> c_int;
+/// Takes note of what is done before the warm point.
+fn note_early() {
+    if start::config().is_some() && !server::is_warm() {
+        OTHERS_MADE.store(true, Ordering::Relaxed);
+    }
+}
+
+type List = *const *const c_char;
+
+/// Where programs are looked for.
+fn search_path() -> &'static [u8] {
+    // SAFETY: the name is terminated.
+    let path = unsafe { libc::getenv(c"PATH".as_ptr()) };
+    // SAFETY: it is a C string of the environment.
+    if path.is_null() { b"/bin:/usr/bin" } else { unsafe { CStr::from_ptr(path) }.to_bytes() }
+}
+
+/// The program of a path or a name, which must be a C string.
+unsafe fn named<'p>(name: *const c_char, search: &'p [u8]) -> Program<'p> {
+    // SAFETY: the caller hands over a C string.
+    if name.is_null() { Program::Shell } else { Program::Named(unsafe { CStr::from_ptr(name) }, search) }
+}
+
+/// Executes a program with `execute`, which gets its environment.
+unsafe fn execute(program: Program<'_>, variables: List, execute: impl Fn(List) -> c_int) -> c_int {
+    note_early();
+    // SAFETY: the caller hands over what the C library's function was called with.
+    unsafe { executed::execute(program, variables, |result| result == -1, execute) }
+}
+
+/// Executes a program.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execve(path: *const c_char, arguments: List, variables: List) -> c_int {
+    let execute_it =
+        |variables: List| real!(EXECVE, fn(*const c_char, List, List) -> c_int, path, arguments, variables);
+    // SAFETY: the path is the caller's own.
+    let program = unsafe { named(path, b"") };
+    // SAFETY: the arguments are the caller's own.
+    unsafe { execute(program, variables, execute_it) }
+}
+
+/// Executes a program.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execv(path: *const c_char, arguments: List) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { execve(path, arguments, start::environment().cast()) }
+}
+
+/// Executes a program that is looked for.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: List, variables: List) -> c_int {
+    let execute_it =
+        |variables: List| real!(EXECVPE, fn(*const c_char, List, List) -> c_int, name, arguments, variables);
+    // SAFETY: the name is the caller's own.
+    let program = unsafe { named(name, search_path()) };
+    // SAFETY: the arguments are the caller's own.
+    unsafe { execute(program, variables, execute_it) }
+}
+
+/// Executes a program that is looked for.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execvp(name: *const c_char, arguments: List) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    unsafe { execvpe(name, arguments, start::environment().cast()) }
+}
+
+/// Executes a program that is open.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fexecve(fd: c_int, arguments: List, variables: List) -> c_int {
+    let execute_it =
+        |variables: List| real!(FEXECVE, fn(c_int, List, List) -> c_int, fd, arguments, variables);
+    // SAFETY: the arguments are the caller's own.
+    unsafe { execute(Program::Open(fd), variables, execute_it) }
+}
+
+/// Executes a program in a directory that is open.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execveat(
+    directory: c_int,
+    path: *const c_char,
+    arguments: List,
+    variables: List,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: the path is the caller's own.
+    let is_open = !path.is_null() && unsafe { *path } == 0;
+    // SAFETY: as above.
+    let program = if is_open { Program::Open(directory) } else { unsafe { named(path, b"") } };
+    let execute_it = |variables: List| {
+        real!(
+            EXECVEAT,
+            fn(c_int, *const c_char, List, List, c_int) -> c_int,
+            directory,
+            path,
+            arguments,
+            variables,
+            flags
+        )
+    };
+    // SAFETY: the arguments are the caller's own.
+    unsafe { execute(program, variables, execute_it) }
+}
+
+/// Runs a command with `run`, in the shell, which gets the process's own environment: that is another one meanwhile.
+fn in_shell<T: Copy>(has_failed: impl Fn(T) -> bool, run: impl Fn() -> T) -> T {
+    note_early();
+    let own = start::environment();
+    let run_there = |variables: List| {
+        // SAFETY: the longer list lives until the command has ended, or begun.
+        unsafe { start::set_environment(variables.cast_mut().cast()) };
+        let result = run();
+        // SAFETY: it was the process's environment before.
+        unsafe { start::set_environment(own) };
+        result
+    };
+    // SAFETY: it is the process's environment.
+    unsafe { executed::execute(Program::Shell, own.cast(), has_failed, run_there) }
+}
+
+/// Runs a command.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    let run = || real!(SYSTEM, fn(*const c_char) -> c_int, command);
+    if command.is_null() {
+        // Is there a shell?
+        return run();
+    }
+    in_shell(|status| status == -1, run)
+}
+
+/// Runs a command, with a pipe to it or from it.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE {
+    let run = || real!(POPEN, fn(*const c_char, *const c_char) -> *mut libc::FILE, command, mode);
+    in_shell(|stream: *mut libc::FILE| stream.is_null(), run)
+}
+
+/// The functions that make a process and execute a program in it; they return an error number.
+macro_rules! spawning_functions {
+    ($($real:ident $name:ident $search:expr;)*) => {$(
+        /// Has a program executed by a new process.
+        ///
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            pid: *mut c_int, path: *const c_char, actions: *const c_void, attributes: *const c_void,
+            arguments: List, variables: List,
+        ) -> c_int {
+            note_early();
+            let spawn = |variables: List| real!(
+                $real,
+                fn(*mut c_int, *const c_char, *const c_void, *const c_void, List, List) -> c_int,
+                pid, path, actions, attributes, arguments, variables
+            );
+            // SAFETY: the path is the caller's own.
+            let program = unsafe { named(path, $search) };
+            // SAFETY: the arguments are the caller's own.
+            unsafe { executed::execute(program, variables, |error| error != 0, spawn) }
+        }
+    )*};
+}
+
+spawning_functions!(
+    POSIX_SPAWN posix_spawn b"";
+    POSIX_SPAWNP posix_spawnp search_path();
 );
 
-/// The same for functions with any number of arguments: all registers that may have some stay as they are.
-macro_rules! executing_variadic_functions {
-    ($($real:ident $told:ident $name:ident;)*) => {
-        $(
-            static $real: Real = Real::new(match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => c"",
-            });
+/// Most have fewer arguments.
+const FEW_ARGUMENTS: usize = 64;
 
-            /// Tells it, and returns the C library's own.
-            extern "C" fn $told() -> usize {
-                if files::is_active() && server::is_run() {
-                    files::note_execution();
-                }
-                $real.address()
-            }
-
-            /// Executes another program.
-            ///
-            /// # Safety
-            /// As the C library's.
-            #[unsafe(no_mangle)]
-            #[unsafe(naked)]
-            pub unsafe extern "C" fn $name() {
-                naked_asm!(
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    "push rcx",
-                    "push r8",
-                    "push r9",
-                    "push rax",
-                    "call {told}",
-                    "mov r11, rax",
-                    "pop rax",
-                    "pop r9",
-                    "pop r8",
-                    "pop rcx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    "jmp r11",
-                    told = sym $told,
-                )
-            }
-        )*
-
-        /// Those with any number of arguments.
-        static EXECUTING_VARIADIC: &[&Real] = &[$(&$real),*];
-    };
+/// The arguments of a function that has any number of them, ending with a null pointer.
+#[derive(Clone, Copy)]
+struct Arguments {
+    registers: *const [*const c_char; 5],
+    others: List,
 }
 
-executing_variadic_functions!(
-    EXECL told_execl execl;
-    EXECLP told_execlp execlp;
-    EXECLE told_execle execle;
+impl Arguments {
+    fn get(self, index: usize) -> *const c_char {
+        match index.checked_sub(5) {
+            // SAFETY: they were put there.
+            None => unsafe { (*self.registers)[index] },
+            // SAFETY: the caller's own, which end with a null pointer, behind which the environment may be.
+            Some(index) => unsafe { *self.others.wrapping_add(index) },
+        }
+    }
+
+    /// Makes a list of so many, which there is room for.
+    #[inline(never)]
+    fn listed<const ROOM: usize>(self, count: usize, execute: impl Fn(List, usize) -> c_int) -> c_int {
+        let mut list = [ptr::null(); ROOM];
+        for (index, entry) in list.iter_mut().take(count).enumerate() {
+            *entry = self.get(index);
+        }
+        execute(list.as_ptr(), count)
+    }
+}
+
+/// Functions with any number of arguments: those in registers are put into memory, before the others, and the rest is done
+/// by a function that knows how their list ends.
+macro_rules! listing_functions {
+    ($($name:ident $listed:ident $execute:ident $has_variables:expr;)*) => {$(
+        extern "C" fn $listed(path: *const c_char, registers: *const [*const c_char; 5], others: List) -> c_int {
+            let arguments = Arguments { registers, others };
+            let count = (0..ARGUMENT_LIMIT).find(|&index| arguments.get(index).is_null());
+            let own: List = start::environment().cast();
+            let execute = |list: List, count: usize| {
+                let variables: List = if $has_variables { arguments.get(count + 1).cast() } else { own };
+                // SAFETY: the path is the caller's own, and the list ends with a null pointer.
+                unsafe { $execute(path, list, variables) }
+            };
+            match count {
+                // The stack may be small.
+                Some(count) if count < FEW_ARGUMENTS => arguments.listed::<FEW_ARGUMENTS>(count, execute),
+                Some(count) => arguments.listed::<ARGUMENT_LIMIT>(count, execute),
+                None => {
+                    sys::set_errno(libc::E2BIG);
+                    -1
+                }
+            }
+        }
+
+        /// Executes a program with a list of arguments.
+        ///
+        /// # Safety
+        /// As the C library's.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                "push r9",
+                "push r8",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "mov rsi, rsp",
+                "lea rdx, [rsp + 48]",
+                "call {listed}",
+                "add rsp, 40",
+                "ret",
+                listed = sym $listed,
+            )
+        }
+    )*};
+}
+
+listing_functions!(
+    execl listed_execl execve false;
+    execlp listed_execlp execvpe false;
+    execle listed_execle execve true;
 );

@@ -1,7 +1,7 @@
 //! The beginning of a run: its keeper, descriptors, limits, directory and environment.
 
-use crate::{cores, files, keeper, message, start, sys};
-use hearth_shim_abi::{ARGUMENT_LIMIT, NOTE_BEGIN, NOTE_FAILED, Note, Request};
+use crate::{cores, descriptors, executed, files, keeper, message, start, sys};
+use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, Request};
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -47,10 +47,14 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     // The daemon opens nothing of the run's itself, but a user other than root needs this to open it here.
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 1);
     cores::restore();
-    let Ok(channel) = sys::move_up(channel) else { sys::exit(libc::EXIT_FAILURE) };
+    let Ok(channel) = place_channel(channel) else { sys::exit(libc::EXIT_FAILURE) };
+    if request.counts != 0 {
+        executed::set_mode(executed::Mode::Counted);
+    }
     let prepared = keeper::keep_run()
         .and_then(|keeper| announce(channel, keeper))
         .and_then(|()| standard_streams([stdin, stdout, stderr]))
+        .map(|()| descriptors::renew())
         .and_then(|()| if input >= 0 { sys::move_up(input) } else { Ok(-1) })
         .and_then(|input| files::begin(channel, input, request.hides_program != 0))
         .and_then(|()| limit(request))
@@ -62,6 +66,14 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     }
 }
 
+/// Puts the channel where programs that the run executes find it, unless the subject has something there.
+fn place_channel(channel: c_int) -> sys::Result<c_int> {
+    if sys::is_open(CHANNEL_FD) {
+        return sys::move_up(channel);
+    }
+    sys::move_to(channel, CHANNEL_FD).map(|()| CHANNEL_FD)
+}
+
 /// Hands the run's memory to the daemon, in a group of processes of its own.
 fn announce(channel: c_int, keeper: u32) -> sys::Result<()> {
     sys::new_group();
@@ -71,8 +83,9 @@ fn announce(channel: c_int, keeper: u32) -> sys::Result<()> {
         *fd = sys::open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC, 0)?;
     }
     let process = sys::pid().cast_unsigned();
-    let note = Note { kind: NOTE_BEGIN, value: sys::kernel_time_us(), process, keeper };
-    let sent = message::send(channel, &note, &[], &fds);
+    let (time_us, faults) = sys::kernel_work();
+    let note = Note { kind: NOTE_BEGIN, value: time_us, process, keeper };
+    let sent = message::send(channel, &note, &faults.to_le_bytes(), &fds);
     fds.into_iter().for_each(sys::close);
     sent
 }
@@ -84,7 +97,12 @@ fn standard_streams(fds: [c_int; 3]) -> sys::Result<()> {
         *to = sys::move_up(from)?;
     }
     for (number, fd) in moved.into_iter().enumerate() {
-        sys::move_to(fd, number as c_int)?;
+        // The subject may have put something else there before its warm point.
+        if descriptors::is_own_stream(number) {
+            sys::close(fd);
+        } else {
+            sys::move_to(fd, number as c_int)?;
+        }
     }
     Ok(())
 }
@@ -107,6 +125,8 @@ fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
     let (directory, additions) = text.split_at_mut_checked(directory_end).ok_or(libc::EINVAL)?;
     if !directory.is_empty() {
         sys::change_directory(directory)?;
+    } else {
+        descriptors::renew_directory();
     }
     let mut strings = additions.split_inclusive_mut(|&byte| byte == 0);
     // SAFETY: a run that begins has one thread, and nothing else refers to the list.

@@ -2,14 +2,14 @@
 
 use crate::run::{self, Descriptors};
 use crate::standby::Standby;
-use crate::{allocator, cores, files, large_pages, message, processes, standby, sys};
+use crate::{allocator, cores, descriptors, files, large_pages, message, processes, standby, sys};
 use hearth_shim_abi::{
-    CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED, EVENT_FORKED,
-    EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL,
-    REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
+    CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED,
+    EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR, REQUEST_EXPECT,
+    REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
 };
 use std::cell::UnsafeCell;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The process that serves is the first one of its process namespace, if the sandbox has one.
@@ -40,6 +40,12 @@ pub fn is_run() -> bool {
 /// Has the warm point been reached?
 pub fn is_warm() -> bool {
     SERVED.load(Ordering::Relaxed)
+}
+
+/// A program that a run has executed is one, too.
+pub fn become_run() {
+    SERVED.store(true, Ordering::Relaxed);
+    IS_RUN.store(true, Ordering::Relaxed);
 }
 
 /// Tells the daemon something about the zygote.
@@ -77,6 +83,7 @@ pub fn serve() {
     let _ = sys::set_property(libc::PR_SET_CHILD_SUBREAPER, 1);
     large_pages::settle();
     cores::remember();
+    descriptors::remember();
     announce();
     // A run has the same user, and must not reach into the zygote.
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 0);
@@ -98,7 +105,8 @@ fn announce() {
     let did = |done: bool, bit: c_int| if done { bit } else { 0 };
     let value = did(files::was_input_opened(), EARLY_INPUT)
         | did(processes::was_stdin_read(), EARLY_STDIN)
-        | did(processes::was_pid_asked(), EARLY_PID);
+        | did(processes::was_pid_asked(), EARLY_PID)
+        | did(processes::were_others_made(), EARLY_PROCESSES);
     let address = end_of_libraries();
     send(&Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), address, ..Event::default() }, &fds);
     fds.into_iter().for_each(sys::close);
@@ -120,24 +128,29 @@ struct Library {
     next: *mut Library,
 }
 
-/// Where the pointer to the library behind the last one is; 0 if the loader does not say.
-fn end_of_libraries() -> u64 {
+/// The libraries that are loaded.
+fn loaded() -> impl Iterator<Item = *mut Library> {
     // SAFETY: the name is terminated.
     let record = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr()) }.cast::<LoaderRecord>();
-    if record.is_null() {
-        return 0;
-    }
     // SAFETY: the loader keeps the record under this name for debuggers; no other thread runs.
-    let mut library = unsafe { (*record).libraries };
-    let mut end = 0;
-    while !library.is_null() {
-        // SAFETY: the loader's list is of such records and ends with a null pointer.
-        let next = unsafe { &raw mut (*library).next };
-        end = next as u64;
-        // SAFETY: as above.
-        library = unsafe { *next };
-    }
-    end
+    let first = if record.is_null() { std::ptr::null_mut() } else { unsafe { (*record).libraries } };
+    let existing = |library: *mut Library| (!library.is_null()).then_some(library);
+    // SAFETY: the loader's list is of such records and ends with a null pointer.
+    std::iter::successors(existing(first), move |library| existing(unsafe { (**library).next }))
+}
+
+/// Where the pointer to the library behind the last one is; 0 if the loader does not say.
+fn end_of_libraries() -> u64 {
+    // SAFETY: the loader's list is of such records.
+    loaded().last().map_or(0, |library| unsafe { &raw mut (*library).next } as u64)
+}
+
+/// The paths of the libraries that are loaded, each with a NUL behind it.
+pub fn libraries() -> impl Iterator<Item = &'static [u8]> {
+    // SAFETY: the loader's list is of such records.
+    let names = loaded().map(|library| unsafe { (*library).name });
+    // SAFETY: the names are C strings, which stay as long as the libraries do.
+    names.filter(|name| !name.is_null()).map(|name| unsafe { CStr::from_ptr(name) }.to_bytes_with_nul())
 }
 
 struct Server {

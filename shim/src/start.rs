@@ -1,16 +1,16 @@
 //! The beginning of a subject: `main` is wrapped, Hearth's variables leave the environment, and the warm point
 //! is prepared.
 
-use crate::{hook, message, run, server, sys};
+use crate::residue::{Main, call_main};
+use crate::{executed, hook, message, run, server, sys};
 use hearth_shim_abi::{
-    CONTROL_FD, CONTROL_VARIABLE, Config, EVENT_MISSED, EVENT_NO_HOOK, INACTIVE, OWN_VARIABLES, SHIM_FD,
-    VERSION, WARM_MAIN, WARM_SYMBOL,
+    CONTROL_FD, CONTROL_VARIABLE, Config, EVENT_MISSED, EVENT_NO_HOOK, EXECUTED, INACTIVE, OWN_VARIABLES,
+    SHIM_FD, SHIM_PATH, VERSION, WARM_MAIN, WARM_SYMBOL,
 };
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 type StartMain = unsafe extern "C" fn(
     Main,
     c_int,
@@ -40,6 +40,12 @@ unsafe impl Sync for ConfigCell {}
 pub fn config() -> Option<&'static Config> {
     // SAFETY: it is written once, before the subject's first instruction.
     unsafe { (*CONFIG.0.get()).as_ref() }
+}
+
+/// Does what is written go to memory without the shim's doing?
+pub fn has_areas() -> bool {
+    // A program is executed with the shim only where there are some.
+    config().map_or_else(executed::is_executed, |config| config.has_areas != 0)
 }
 
 /// Replaces the C library's, under both of its versions, to wrap `main`.
@@ -74,16 +80,21 @@ unsafe extern "C" fn warm_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *
     let main: Main = unsafe { std::mem::transmute::<usize, Main>(main) };
     // SAFETY: the start code hands over the environment; no other thread runs yet.
     let control = unsafe { take_own_variables(envp) };
-    if control == Control::Active {
-        receive_config();
-        prepare();
+    match control {
+        Control::Active => {
+            receive_config();
+            prepare();
+        }
+        Control::Executed => executed::begin(),
+        Control::Inactive => executed::set_mode(executed::Mode::Inactive),
+        Control::None => {}
     }
     // SAFETY: the environment may have been replaced for a run.
     let envp = unsafe { environ };
     // A run may have been given others.
     let (argc, argv) = run::arguments().unwrap_or((argc, argv));
-    // SAFETY: the arguments are the start code's, or a list like it that stays as it is.
-    let code = unsafe { main(argc, argv, envp) };
+    // SAFETY: the arguments are the start code's, or a list like it that stays as it is; no other thread runs.
+    let code = unsafe { call_main(main, argc, argv, envp) };
     if config().is_some() && !server::is_run() {
         server::tell(EVENT_MISSED, code);
         sys::exit(code);
@@ -93,8 +104,14 @@ unsafe extern "C" fn warm_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *
 
 #[derive(PartialEq, Eq)]
 enum Control {
+    /// A subject.
     Active,
+    /// A program that a run has executed.
+    Executed,
+    /// A plain run.
     Inactive,
+    /// Nobody has said anything.
+    None,
 }
 
 /// Takes Hearth's variables out of the environment, so that neither the subject nor what it starts sees them.
@@ -102,7 +119,7 @@ enum Control {
 /// # Safety
 /// `envp` must be the process's environment, and nothing else may use it meanwhile.
 unsafe fn take_own_variables(envp: *mut *mut c_char) -> Control {
-    let mut control = Control::Inactive;
+    let mut control = Control::None;
     let mut kept = envp;
     let mut next = envp;
     loop {
@@ -116,16 +133,35 @@ unsafe fn take_own_variables(envp: *mut *mut c_char) -> Control {
         // SAFETY: the list consists of C strings.
         let text = unsafe { CStr::from_ptr(variable) }.to_bytes();
         let value = |name: &str| text.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
-        if value(CONTROL_VARIABLE).is_some_and(|value| value != INACTIVE.as_bytes()) {
-            control = Control::Active;
+        if let Some(value) = value(CONTROL_VARIABLE) {
+            control = match value {
+                value if value == INACTIVE.as_bytes() => Control::Inactive,
+                value if value == EXECUTED.as_bytes() => Control::Executed,
+                _ => Control::Active,
+            };
         }
-        if !OWN_VARIABLES.iter().any(|name| value(name).is_some()) {
+        let others = text.strip_prefix(executed::PRELOAD).and_then(preloaded_by_others);
+        if let Some(others) = others {
+            // SAFETY: it begins behind as many bytes as the name has, and more, in memory that is the process's own.
+            let variable = unsafe { others.as_ptr().sub(executed::PRELOAD.len()) }.cast_mut();
+            // SAFETY: as above; the bytes before it are not used any more.
+            unsafe { std::ptr::copy(executed::PRELOAD.as_ptr(), variable, executed::PRELOAD.len()) };
+            // SAFETY: `kept` is not ahead of `next`.
+            unsafe { *kept = variable.cast() };
+        }
+        if others.is_some() || !OWN_VARIABLES.iter().any(|name| value(name).is_some()) {
             // SAFETY: `kept` is before `next`, inside the list.
             kept = unsafe { kept.add(1) };
         }
         // SAFETY: the entry was not the last.
         next = unsafe { next.add(1) };
     }
+}
+
+/// What is preloaded besides the shim and what has to be before it: it is the subject's own business.
+fn preloaded_by_others(value: &[u8]) -> Option<&[u8]> {
+    let place = value.windows(SHIM_PATH.len()).position(|part| part == SHIM_PATH.as_bytes())?;
+    value[place + SHIM_PATH.len()..].strip_prefix(b":").filter(|rest| !rest.is_empty())
 }
 
 fn receive_config() {
@@ -138,9 +174,11 @@ fn receive_config() {
     }
     // SAFETY: nothing has a reference to it yet; no other thread runs.
     unsafe { *CONFIG.0.get() = Some(config) };
+    crate::descriptors::remember_streams();
 }
 
 fn prepare() {
+    crate::closing::resolve();
     crate::interpose::resolve();
     crate::processes::resolve();
     let Some(config) = config() else { return };

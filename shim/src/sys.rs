@@ -59,13 +59,21 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Processor time the kernel has spent on this process, in microseconds.
-pub fn kernel_time_us() -> u32 {
+/// Sleeps for less than a second.
+pub fn sleep_ns(nanoseconds: i64) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+    // SAFETY: the kernel reads one timespec.
+    let _ = unsafe { call!(libc::SYS_nanosleep, &raw const time, 0) };
+}
+
+/// Processor time the kernel has spent on this process, in microseconds, and its page faults.
+pub fn kernel_work() -> (u32, u32) {
     // SAFETY: zeros are a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes one rusage.
     let _ = unsafe { call!(libc::SYS_getrusage, libc::RUSAGE_SELF, &raw mut usage) };
-    (usage.ru_stime.tv_sec as u32).wrapping_mul(1_000_000).wrapping_add(usage.ru_stime.tv_usec as u32)
+    let time = (usage.ru_stime.tv_sec as u32).wrapping_mul(1_000_000);
+    (time.wrapping_add(usage.ru_stime.tv_usec as u32), usage.ru_minflt as u32)
 }
 
 /// Closes a descriptor; that it may not be open is fine.
@@ -100,10 +108,28 @@ pub fn move_up(fd: c_int) -> Result<c_int> {
 
 /// Makes `to` the same as `from`, which is then closed.
 pub fn move_to(from: c_int, to: c_int) -> Result<()> {
+    replace(from, to, 0)
+}
+
+/// The same, with flags: `O_CLOEXEC` or none.
+pub fn replace(from: c_int, to: c_int, flags: c_int) -> Result<()> {
     // SAFETY: the call takes numbers.
-    unsafe { call!(libc::SYS_dup3, from, to, 0) }?;
+    unsafe { call!(libc::SYS_dup3, from, to, flags) }?;
     close(from);
     Ok(())
+}
+
+/// Is a descriptor open?
+pub fn is_open(fd: c_int) -> bool {
+    // SAFETY: the call takes numbers.
+    unsafe { call!(libc::SYS_fcntl, fd, libc::F_GETFD) }.is_ok()
+}
+
+/// Is a descriptor closed when another program is executed?
+pub fn is_closed_on_exec(fd: c_int) -> bool {
+    // SAFETY: the call takes numbers.
+    unsafe { call!(libc::SYS_fcntl, fd, libc::F_GETFD) }
+        .is_ok_and(|flags| flags as c_int & libc::FD_CLOEXEC != 0)
 }
 
 /// Reads into a buffer.
@@ -256,6 +282,32 @@ pub fn mode_of(path: &[u8]) -> Result<u32> {
     Ok(record.st_mode)
 }
 
+/// Says whether a path that ends in NUL could be written.
+pub fn may_write(path: &[u8]) -> Result<()> {
+    assert!(path.ends_with(&[0]));
+    // SAFETY: the path is terminated.
+    unsafe { call!(libc::SYS_faccessat, libc::AT_FDCWD, path.as_ptr(), libc::W_OK) }.map(drop)
+}
+
+/// Says whether a path that ends in NUL could be executed.
+pub fn may_execute(path: &[u8]) -> bool {
+    assert!(path.ends_with(&[0]));
+    // SAFETY: the path is terminated.
+    unsafe { call!(libc::SYS_faccessat, libc::AT_FDCWD, path.as_ptr(), libc::X_OK) }.is_ok()
+}
+
+/// Maps so many bytes of a file, to read them.
+pub fn map(fd: c_int, size: usize) -> Result<usize> {
+    // SAFETY: the kernel chooses a place where nothing is.
+    unsafe { call!(libc::SYS_mmap, 0, size, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) }
+}
+
+/// Takes a mapping away that [`map`] has made.
+pub fn unmap(address: usize, size: usize) {
+    // SAFETY: the caller's mapping, which nobody uses any more.
+    let _ = unsafe { call!(libc::SYS_munmap, address, size) };
+}
+
 /// Describes an open file.
 pub fn describe(fd: c_int) -> Result<libc::stat> {
     // SAFETY: zeros are a valid stat record.
@@ -307,21 +359,36 @@ pub fn copy(from: c_int, to: c_int) -> Result<()> {
 
 /// Counts the threads of the process.
 pub fn thread_count() -> Result<usize> {
-    let directory = open_at(libc::AT_FDCWD, b"/proc/self/task\0", libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
-    let mut buffer = [0_u8; 1024];
     let mut count = 0;
+    for_each_number(b"/proc/self/task\0", |_| count += 1)?;
+    Ok(count)
+}
+
+/// Visits the entries of a directory, whose path ends in NUL, that are numbers.
+pub fn for_each_number(path: &[u8], mut visit: impl FnMut(c_int)) -> Result<()> {
+    let directory = open_at(libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC, 0)?;
+    let mut buffer = [0_u8; 1024];
     loop {
         // SAFETY: the buffer is writable for its length.
-        let length = unsafe { call!(libc::SYS_getdents64, directory, buffer.as_mut_ptr(), buffer.len()) }?;
-        if length == 0 {
-            close(directory);
-            return Ok(count);
-        }
+        let read = unsafe { call!(libc::SYS_getdents64, directory, buffer.as_mut_ptr(), buffer.len()) };
+        let length = match read {
+            Ok(length) if length > 0 => length,
+            end => {
+                close(directory);
+                return end.map(drop);
+            }
+        };
         let mut at = 0;
         while at + 19 < length {
             // A record: inode, offset, its length in bytes 16 and 17, type, name.
-            count += usize::from(buffer[at + 19] != b'.');
-            at += usize::from(u16::from_le_bytes([buffer[at + 16], buffer[at + 17]])).max(1);
+            let size = usize::from(u16::from_le_bytes([buffer[at + 16], buffer[at + 17]])).max(1);
+            let name = buffer.get(at + 19..at + size).unwrap_or_default();
+            let digits = name.split(|&byte| byte == 0).next().unwrap_or_default();
+            let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+            if let Some(number) = number.filter(|&number| number != directory) {
+                visit(number);
+            }
+            at += size;
         }
     }
 }

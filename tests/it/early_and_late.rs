@@ -58,6 +58,53 @@ fn what_is_written_before_the_warm_point_is_every_runs() {
     }
 }
 
+/// Files that the subject has written before its warm point are among each run's, unless the run removes or changes them.
+#[test]
+fn files_of_before_the_warm_point_are_every_runs() {
+    let program = Program::new(
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/stat.h>\n#include <unistd.h>\n\
+         static void put(const char *path, const char *text) {\n  FILE *file = fopen(path, \"w\");\n  fputs(text, file);\n  \
+         fclose(file);\n}\n\
+         int work(const char *what) {\n  put(\"late\", \"late\");\n  if (!strcmp(what, \"remove\")) remove(\"early\");\n  \
+         if (!strcmp(what, \"change\")) put(\"early\", \"changed\");\n  \
+         if (!strcmp(what, \"tree\")) {\n    remove(\"d/early\");\n    rmdir(\"d\");\n  }\n  \
+         if (!strcmp(what, \"anew\")) {\n    remove(\"d/early\");\n    rmdir(\"d\");\n    mkdir(\"d\", 0700);\n  }\n  \
+         return 0;\n}\n\
+         int main(void) {\n  put(\"early\", \"early\");\n  mkdir(\"d\", 0700);\n  put(\"d/early\", \"early\");\n  \
+         char line[20];\n  FILE *input = fopen(\"input\", \"r\");\n  fgets(line, 20, input);\n  return work(line);\n}\n",
+        &[],
+    );
+    let expected = [
+        ("nothing", "d/early=early early=early late=late"),
+        ("remove", "d/early=early late=late"),
+        ("change", "d/early=early early=changed late=late"),
+        ("tree", "early=early late=late"),
+        ("anew", "early=early late=late"),
+        ("nothing", "d/early=early early=early late=late"),
+    ];
+    let order = |what: &str| {
+        format!(
+            "{{\"subject\": \"./small\", \"args\": [\"input\"], \"input\": \"input\", \"input_text\": \"{what}\"}}\n"
+        )
+    };
+    let orders: String = expected.iter().map(|(what, _)| order(what)).collect();
+    fs::write(program.path().join("orders"), orders).expect("written");
+    let output = program.hearth(&["exec", "--jobs", "1", "orders"]);
+    let answers = text(&output.stdout);
+    assert_eq!(answers.lines().count(), expected.len(), "{answers} {}", text(&output.stderr));
+    for (line, (what, files)) in answers.lines().zip(expected) {
+        let answer: serde_json::Value = serde_json::from_str(line).expect("an answer is JSON");
+        let name = |file: &serde_json::Value| {
+            let path = Path::new(file["path"].as_str().expect("a path"));
+            let below = path.strip_prefix(program.path()).expect("a path in the directory");
+            format!("{}={}", below.display(), file["bytes"].as_str().expect("text"))
+        };
+        let found: Vec<String> = answer["files"].as_array().expect("files").iter().map(name).collect();
+        assert_eq!(found.join(" "), files, "{what}: {line}");
+    }
+    assert!(!program.path().join("late").exists() && !program.path().join("early").exists());
+}
+
 #[test]
 fn what_was_read_or_asked_before_the_warm_point_is_named() {
     let program = Program::new(
@@ -72,23 +119,81 @@ fn what_was_read_or_asked_before_the_warm_point_is_named() {
     assert!(!text(&output.stderr).contains("missing"), "{}", text(&output.stderr));
 }
 
+/// Programs that a run executes are counted; those that cannot be are named, whatever way they are started in.
 #[test]
-fn other_programs_that_a_run_starts_are_named() {
+fn other_programs_that_a_run_starts_are_counted_or_named() {
     const MAIN: &str = "#include <stdlib.h>\n#include <unistd.h>\n#include <spawn.h>\n#include <sys/wait.h>\n\
-        extern char **environ;\nint main(int c, char **v) {\n  char *arguments[] = { \"true\", 0 };\n  int child;\n  \
+        extern char **environ;\nstatic void crash(void) { abort(); }\nint main(int c, char **v) {\n  \
+        char *arguments[] = { \"true\", 0 };\n  int child;\n  \
         switch (v[1][0]) {\n  case 's': return system(\"true\");\n  \
         case 'e': execl(\"/proc/self/exe\", \"small\", \"n\", (char *) 0); return 1;\n  \
         case 'v': execv(\"/bin/true\", arguments); return 1;\n  \
-        case 'p': posix_spawnp(&child, \"true\", 0, 0, arguments, environ); wait(0); return 0;\n  }\n  return 0;\n}\n";
+        case 'p': posix_spawnp(&child, \"true\", 0, 0, arguments, environ); wait(0); return 0;\n  \
+        case 'a': if (fork() == 0) execl(\"/proc/self/exe\", \"small\", \"x\", (char *) 0); wait(0); return 0;\n  \
+        case 'x': crash();\n  \
+        case 't': execl(\"./static\", \"static\", (char *) 0); return 1;\n  \
+        case 'c': for (int i = 3; i < 1024; i++) close(i);\n    execv(\"/bin/true\", arguments); return 1;\n  }\n  \
+        return 0;\n}\n";
     let program = Program::new(MAIN, &["--coverage"]);
+    fs::write(program.path().join("static.c"), "int main(void) { return 0; }\n").expect("written");
+    let mut compile = Command::new("gcc");
+    run_ok(compile.current_dir(program.path()).args(["-static", "-o", "static", "static.c"]));
     program.add();
-    for (way, is_named) in [("s", true), ("e", true), ("v", true), ("p", true), ("n", false)] {
+    for (way, is_named) in [
+        ("s", false),
+        ("e", false),
+        ("v", false),
+        ("p", false),
+        ("a", false),
+        ("n", false),
+        ("t", true),
+        ("c", false),
+    ] {
         let output = program.hearth(&["run", "small", "--", way]);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{way}: {said}");
         assert_eq!(said.contains("missing: what other programs executed"), is_named, "{way}: {said}");
+        assert_eq!(said.contains("missing"), is_named, "{way}: {said}");
         assert!(said.contains("executed") && !said.contains("made"), "{way}: {said}");
+        // The one that crashes is counted like all others.
+        let functions = if way == "a" { "in 2 of 2 functions" } else { "in 1 of 2 functions" };
+        assert!(said.contains(functions), "{way}: {said}");
     }
+}
+
+/// A run may have few processes at a time, and any number one after another: all are counted.
+#[test]
+fn many_processes_one_after_another_are_counted() {
+    const MAIN: &str = "#include <stdlib.h>\n#include <unistd.h>\n#include <sys/wait.h>\n\
+        static void child(void) {\n  exit(0);\n}\nint main(int c, char **v) {\n  if (c > 1)\n    child();\n  \
+        for (int i = 0; i < 1000; i++) {\n    if (fork() == 0) {\n      if (i % 10 == 0)\n        \
+        execl(\"/proc/self/exe\", \"small\", \"x\", (char *) 0);\n      child();\n    }\n    wait(0);\n  }\n  return 7;\n}\n";
+    let program = Program::new(MAIN, &["--coverage"]);
+    program.add();
+    let output = program.hearth(&["run", "small", "--processes", "100", "--report", "report.info"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(!said.contains("missing"), "{said}");
+    let report = fs::read_to_string(program.path().join("report.info")).expect("a report");
+    // In 900 that are forked, and 100 that they execute.
+    assert!(report.contains("FNDA:1000,child") && report.contains("FNDA:101,main"), "{report}");
+}
+
+/// A process ends after what it has open: who reads from its pipe sees the end of that before it is told of the process.
+#[test]
+fn pipes_end_before_the_processes_that_wrote_to_them() {
+    let program = Program::new(
+        "#include <errno.h>\n#include <signal.h>\n#include <sys/wait.h>\n#include <unistd.h>\nvoid ended(int signal) {}\n\
+         int main(void) {\n  struct sigaction action = { .sa_handler = ended };\n  sigaction(SIGCHLD, &action, 0);\n  \
+         int early = 0;\n  for (int i = 0; i < 200; i++) {\n    int ends[2];\n    char byte;\n    pipe(ends);\n    \
+         if (fork() == 0) {\n      write(ends[1], \"x\", 1);\n      _exit(0);\n    }\n    close(ends[1]);\n    long got;\n    \
+         while ((got = read(ends[0], &byte, 1)) != 0)\n      early += got < 0 && errno == EINTR;\n    close(ends[0]);\n    \
+         while (wait(0) < 0 && errno == EINTR);\n  }\n  return early > 100 ? 100 : early;\n}\n",
+        &["--coverage"],
+    );
+    program.add();
+    let output = program.hearth(&["run", "small"]);
+    assert_eq!(output.status.code(), Some(0), "that often it was too early: {}", text(&output.stderr));
 }
 
 /// The address sanitizer reserves terabytes, and wants to be loaded before anything else.
@@ -121,6 +226,52 @@ fn temporary_files_and_files_that_are_made_read_only() {
     let output = program.hearth(&["run", "./small", "--write"]);
     assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
     assert_eq!(fs::read(program.path().join("read-only")).expect("written"), b"text");
+}
+
+/// What a run makes can be put where it belongs: new directories, programs; but nothing over what runs do not see.
+#[test]
+fn files_that_a_run_makes_are_put_in_their_places() {
+    let program = Program::new("int main(void) { return 0; }\n", &[]);
+    let home = program.path().join("home");
+    fs::create_dir_all(home.join(".ssh")).expect("a directory");
+    fs::write(home.join(".ssh/key"), "real").expect("written");
+    let script = "mkdir -p out/deep $HOME/.ssh && echo a > out/deep/file && cp small out/program && echo other > $HOME/.ssh/key; \
+                  echo said";
+    let mut command = Command::new(hearth());
+    command
+        .current_dir(program.path())
+        .env("HOME", &home)
+        .args(["run", "/bin/sh", "--write", "--", "-c", script]);
+    let output = run(&mut command);
+    let said = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "said\n", "{said}");
+    assert_eq!(fs::read(program.path().join("out/deep/file")).expect("written"), b"a\n");
+    assert!(run(&mut Command::new(program.path().join("out/program"))).status.success());
+    assert_eq!(fs::read(home.join(".ssh/key")).expect("it is there"), b"real");
+    assert!(said.contains("runs do not see what is there"), "{said}");
+}
+
+/// A mount below a directory takes nothing from the others, whatever is hidden there.
+#[test]
+fn mounts_below_the_home_directory() {
+    if !rustix::process::getuid().is_root() {
+        // Only root can mount.
+        return;
+    }
+    let program = Program::new("int main(void) { return 0; }\n", &[]);
+    let home = program.path().join("home");
+    for name in [".ssh", "mounted", "work"] {
+        fs::create_dir_all(home.join(name)).expect("a directory");
+    }
+    let script = format!(
+        "mount -t tmpfs none mounted && cd work && {} run /bin/sh -- -c 'echo text > f && cat f && mkdir d && ls ../.ssh'",
+        hearth().display()
+    );
+    let mut command = Command::new("unshare");
+    let output = run(command.args(["--mount", "sh", "-c", &script]).current_dir(&home).env("HOME", &home));
+    let said = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "text\n", "{said}");
+    assert!(said.contains(".ssh") && !said.contains("missing"), "{said}");
 }
 
 #[test]

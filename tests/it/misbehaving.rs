@@ -7,9 +7,9 @@ use hearth_daemon::launch::SandboxPolicy;
 use hearth_daemon::limits::RunLimits;
 use hearth_daemon::{Answer, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,7 +42,7 @@ const WAYS: &[Way] = &[
     way("flood_output", Outcome::OutputLimit, 7),
     way("flood_file", Outcome::OutputLimit, 8),
     Way { name: "scribble", outcome: Outcome::Signalled(libc::SIGSEGV), marks: None },
-    way("close_all", Outcome::Exited(17), 10),
+    way("close_all", Outcome::Exited(18), 10),
     way("kill_parent", Outcome::Exited(19), 11),
     Way { name: "kill_everything", outcome: Outcome::Exited(20), marks: None },
     way("ignore_signals", Outcome::TimedOut, 13),
@@ -69,13 +69,14 @@ const WAYS: &[Way] = &[
     way("fill_memory_files", Outcome::OutOfMemory, 34),
     way("many_files", Outcome::OutputLimit, 35),
     way("fork_often", Outcome::Exited(36), 36),
+    way("lock_away", Outcome::Exited(37), 37),
 ];
 
 /// What runs must not reach, in a directory of its own: a socket that is listened to, and a FIFO that is read from.
 struct Outside {
     directory: tempfile::TempDir,
     listener: UnixListener,
-    _reader: File,
+    reader: File,
     /// Its number is above those that a launcher is given.
     _descriptor: OwnedFd,
 }
@@ -95,11 +96,20 @@ impl Outside {
         assert!(high >= 250, "a descriptor of a high number");
         // SAFETY: the descriptor is new, and nobody else has it.
         let high = unsafe { OwnedFd::from_raw_fd(high) };
-        Self { directory, listener, _reader: reader, _descriptor: high }
+        fs::write(directory.path().join("kept"), "kept").expect("written");
+        Self { directory, listener, reader, _descriptor: high }
     }
 
     fn check_untouched(&self) {
         assert!(self.listener.accept().is_err(), "nobody has connected");
+        assert_eq!((&self.reader).read(&mut [0]).unwrap_or(0), 0, "nobody has written to the FIFO");
+        let kept = self.directory.path().join("kept");
+        assert_eq!(fs::read(&kept).expect("it is there"), b"kept");
+        assert_eq!(
+            fs::metadata(&kept).expect("it is there").mode() & 0o111,
+            0,
+            "its permissions are as they were"
+        );
     }
 }
 
@@ -156,7 +166,10 @@ fn marks(subject: &SmallSubject, source: &str, answer: &Answer) -> i64 {
 
 fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
     let name = way.name;
-    assert_eq!(answer.run.outcome, way.outcome, "{name}: {}", String::from_utf8_lossy(&answer.run.stderr));
+    // Only root may write where this one does, in the sandbox as elsewhere.
+    let is_refused = name == "change_directory" && !rustix::process::getuid().is_root();
+    let outcome = if is_refused { Outcome::Exited(2) } else { way.outcome };
+    assert_eq!(answer.run.outcome, outcome, "{name}: {}", String::from_utf8_lossy(&answer.run.stderr));
     if let Some(expected) = way.marks {
         assert_eq!(marks(subject, source, answer), expected, "{name}");
     }
@@ -167,7 +180,7 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
     assert_eq!(answer.run.forked, forked, "{name}");
     let written: Vec<&Path> = answer.run.files.iter().map(|file| file.path.as_path()).collect();
     match name {
-        "change_directory" => {
+        "change_directory" if !is_refused => {
             assert_eq!(written, [Path::new("/written-elsewhere")]);
             assert_eq!(answer.run.files[0].bytes, b"here");
         }
@@ -180,6 +193,11 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
         }
         // It may be killed before all are there.
         "many_files" => assert!(written.len() >= 2),
+        "lock_away" => assert_eq!(answer.run.files[0].bytes, b"away"),
+        // It has closed the way to the daemon, and its files are there all the same.
+        "close_all" => assert!(written.len() == 1 && written[0].ends_with("file"), "{written:?}"),
+        // In areas it can write, to memory.
+        "break_out" => assert!(written.iter().all(|path| path.ends_with("broken-out")), "{written:?}"),
         "flood_file" => assert_eq!(answer.run.files[0].bytes.len() as u64, OUTPUT_BYTES),
         _ => assert!(written.is_empty(), "{name}: {written:?}"),
     }
@@ -223,7 +241,9 @@ fn every_way_has_its_outcome_and_leaves_nothing() {
     outside.check_untouched();
     assert_eq!(listing(&subject.directory.path().join("build")), build);
     assert_eq!(listing(directory.path()), Vec::<PathBuf>::new());
-    assert!(!Path::new("/written-elsewhere").exists() && !Path::new("/tmp/broken-out").exists());
+    for path in ["/written-elsewhere", "/broken-out", "/tmp/broken-out", "/dev/shm/broken-out"] {
+        assert!(!Path::new(path).exists(), "{path}");
+    }
 }
 
 /// However a run ends whose coverage nobody wants: it has its outcome, and the next one its counts.

@@ -90,6 +90,41 @@ fn gcov_json_has_the_bytes_that_gcov_has() {
     assert_eq!(ours, theirs);
 }
 
+/// A run's report says what a report on its data file says, which lies where the run would have left it.
+#[test]
+fn the_report_of_a_run_has_the_same_bytes() {
+    let (_keep, directory) = scratch();
+    let sub = OsStr::from_bytes(b"bad-\xff\xe9");
+    let build = directory.join("build");
+    fs::create_dir_all(build.join(sub)).expect("made");
+    fs::copy(project().join("tests/programs/loops.c"), build.join("loops.c")).expect("copied");
+    let object = Path::new(sub).join(OsStr::from_bytes(b"x\xfe.o"));
+    let gcc = |arguments: &[&OsStr]| {
+        run_ok(Command::new("gcc-12").current_dir(&build).args(["-w", "--coverage"]).args(arguments));
+    };
+    gcc(&[OsStr::new("-c"), OsStr::new("loops.c"), OsStr::new("-o"), object.as_os_str()]);
+    gcc(&[object.as_os_str(), OsStr::new("-o"), OsStr::new("x")]);
+    let command = |arguments: &str| {
+        let mut command = Command::new(hearth());
+        command.current_dir(&build).env("HEARTH_CACHE", directory.join("cache")).args(words(arguments));
+        command
+    };
+    run_ok(&mut command("subject add mine --binary x --notes ."));
+    let output = run(&mut command("run mine --report x.json --report-format gcov-json"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("executed") && !said.contains("missing"), "{said}");
+    let ours = fs::read(build.join("x.json")).expect("a report");
+    run(Command::new(build.join("x")).current_dir(&build));
+    let theirs = report(&build, &words("--format gcov-json --branches --gcda ."));
+    let name = [b"\"data_file\": \"", sub.as_bytes(), b"/x\xfe.gcda\""].concat();
+    assert!(contains(&ours, &name), "{}", String::from_utf8_lossy(&ours));
+    let without_place = |text: &[u8]| {
+        let end = memchr::memmem::rfind(text, b"\"data_file\"").expect("it names its data");
+        text[..end].to_vec()
+    };
+    assert_eq!(without_place(&ours), without_place(&theirs));
+}
+
 /// Clang does not record where it ran. llvm-cov looks for sources from where it is called itself; a report finds
 /// them from anywhere.
 #[test]
@@ -187,7 +222,8 @@ fn data_of_a_profile_directory_finds_its_notes() {
     let addition = hearth_subject::Addition {
         name: "mine".to_owned(),
         binary: build.join("x"),
-        notes: build.clone(),
+        with: Vec::new(),
+        notes: vec![build.clone()],
         source: None,
     };
     let subject = store.add(&addition).expect("it can be added");

@@ -1,6 +1,8 @@
 //! `hearth subject add | list | show | remove`, and `build` where it must refuse.
 
 use crate::{hearth, project, run, run_ok};
+use hearth_subject::Store;
+use hearth_subject::atlas::AtlasFile;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -66,6 +68,52 @@ fn a_program_of_ones_own_is_added_shown_and_removed() {
     run_ok(&mut world.subject(&["remove", "mine", "--yes"]));
     world.refused(&["show", "mine"], &["mine", "hearth subject"]);
     assert!(world.path().join("loops").exists() && world.path().join("loops.gcno").exists());
+}
+
+/// A program that executes others is a subject with them: the atlas has the objects of all, of whatever directory.
+#[test]
+fn programs_that_a_program_executes_can_be_added_with_it() {
+    let world = World::new();
+    world.compile(&["--coverage"]);
+    let tool = world.path().join("tool");
+    fs::create_dir(&tool).expect("made");
+    // Alike in name, and one beside it that is linked into neither.
+    for (name, flags) in [("loops.c", &["-o", "tool"][..]), ("other.c", &["-c"])] {
+        fs::copy(world.path().join("loops.c"), tool.join(name)).expect("copied");
+        run_ok(Command::new("gcc").current_dir(&tool).args(["--coverage", name]).args(flags));
+    }
+    let build = world.path().join("build");
+    fs::create_dir(&build).expect("made");
+    run_ok(Command::new("gcc").current_dir(&build).args(["--coverage", "-o", "main", "../loops.c"]));
+    let add = [
+        "add",
+        "pair",
+        "--binary",
+        "build/main",
+        "--notes",
+        "build",
+        "--with",
+        "tool/tool",
+        "--notes",
+        "tool",
+    ];
+    run_ok(&mut world.subject(&add));
+    let shown = run_ok(&mut world.subject(&["show", "pair"]));
+    assert!(
+        shown.contains("with ") && shown.contains("tool/tool") && shown.contains("3 files in"),
+        "{shown}"
+    );
+    let root = world.path().canonicalize().expect("there");
+    let subject = Store::at(root.join("cache")).and_then(|store| store.find("pair")).expect("it was added");
+    let atlas = AtlasFile::open_or_build(&subject).expect("an atlas");
+    let atlas = atlas.atlas().expect("it is whole");
+    let objects: Vec<_> = (0..atlas.object_count()).filter_map(|object| atlas.object_name(object)).collect();
+    let others = root.join("tool/tool-loops.gcno").display().to_string();
+    assert_eq!(objects, [others.as_str(), "main-loops.gcno"]);
+    world.refused(
+        &["add", "more", "--binary", "build/main", "--notes", "build", "--with", "loops.c"],
+        &["loops.c", "ELF"],
+    );
 }
 
 #[test]

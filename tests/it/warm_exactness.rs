@@ -54,10 +54,34 @@ fn streams_on_files_in_memory() {
     check_small("streams.c");
 }
 
+/// What programs do to files has the same results as in a plain run, one after another and for each run anew.
+#[test]
+fn operations_on_files() {
+    check_small("files.c");
+}
+
 /// Processes that a run makes of itself are counted as gcov counts them.
 #[test]
 fn processes_that_a_run_makes() {
     check_small("children.c");
+}
+
+/// Processes that share the run's memory count there.
+#[test]
+fn processes_that_share_a_runs_memory() {
+    check_small("vfork.c");
+}
+
+/// Programs that a run executes, in any way, are counted, and write and see the run's files.
+#[test]
+fn programs_that_a_run_executes() {
+    check_small("executes.c");
+}
+
+/// What a program finds in registers, below its stack and on its heap when it begins does not depend on the shim.
+#[test]
+fn memory_that_nobody_has_initialized() {
+    check_small("uninitialized.c");
 }
 
 /// Checks a program of `tests/programs/warm`.
@@ -129,4 +153,12 @@ fn gcc_11() {
     ];
     let compared = check("gcc-11-noopt", &cases, 2);
     assert!(compared.lines_executed > 1_000_000, "{compared}");
+}
+
+/// GCC reads memory that it has not initialized, on purpose: the counter of `sparseset_bit_p` tells what is in it.
+#[test]
+#[ignore = "needs the subject gcc-11: tools/test --full"]
+fn gcc_11_finds_the_same_in_memory_it_has_not_initialized() {
+    let cases = [("-quiet -O1", WarmPoint::Main), ("-quiet -O1", WarmPoint::Input)];
+    check("gcc-11-noopt", &cases, 1);
 }

@@ -26,7 +26,8 @@ pub fn plain_run(binary: &Path, notes: &Path, arguments: &[String], scratch: &Pa
     tree
 }
 
-fn link_notes(tree: &Path, notes: &Path) {
+/// Links the notes of the data below `tree` beside them.
+pub fn link_notes(tree: &Path, notes: &Path) {
     for entry in fs::read_dir(tree).unwrap_or_else(|error| panic!("no data in {}: {error}", tree.display())) {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().expect("a name");
@@ -35,7 +36,10 @@ fn link_notes(tree: &Path, notes: &Path) {
         } else if path.extension().is_some_and(|extension| extension == "gcda") {
             let target = notes.join(name).with_extension("gcno");
             assert!(target.is_file(), "{} has no notes", path.display());
-            symlink(target, path.with_extension("gcno")).expect("linked");
+            let link = path.with_extension("gcno");
+            if !link.exists() {
+                symlink(target, link).expect("linked");
+            }
         }
     }
 }

@@ -36,7 +36,8 @@ impl SmallSubject {
         std::fs::create_dir(&build).expect("a directory");
         let binary = compile(source, &build, &[]);
         let store = Store::at(directory.path().join("cache")).expect("a store");
-        let addition = Addition { name: "small".to_owned(), binary, notes: build, source: None };
+        let addition =
+            Addition { name: "small".to_owned(), binary, with: Vec::new(), notes: vec![build], source: None };
         let subject = store.add(&addition).unwrap_or_else(|error| panic!("{error}"));
         let map = Arc::new(SubjectMap::open(&subject).unwrap_or_else(|error| panic!("{error}")));
         Self { subject, map, directory }

@@ -99,23 +99,28 @@ impl Bench {
         };
         let text = |error: std::io::Error| error.to_string();
         // Both find the directory alike.
-        for name in ["output", "data"] {
-            let path = self.directory.join(name);
-            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        for path in fs::read_dir(&self.directory).map_err(text)?.filter_map(|entry| Some(entry.ok()?.path()))
+        {
+            let is_directory = path.is_dir() && !path.is_symlink();
+            let _ = if is_directory { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         }
         let answer =
             self.pool.run(&self.key, Some(&self.map), &request).map_err(|error| error.to_string())?;
         fs::write(self.directory.join("input.c"), input).map_err(text)?;
         let mut command = plain_command(&self.key).map_err(text)?;
         let plain = command.stdin(Stdio::null()).output().map_err(text)?;
-        fs::remove_file(self.directory.join("input.c")).map_err(text)?;
+        // The program may have removed it.
+        let _ = fs::remove_file(self.directory.join("input.c"));
         let expected = plain.status.code().map(Outcome::Exited);
         if expected != Some(answer.run.outcome) {
             return Err(format!("outcome {:?}, plain {}", answer.run.outcome, plain.status));
         }
         if (&plain.stdout, &plain.stderr) != (&answer.run.stdout, &answer.run.stderr) {
-            let [ours, plains] =
-                [&answer.run.stderr, &plain.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+            let text = |parts: [&Vec<u8>; 2]| {
+                parts.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+            };
+            let ours = text([&answer.run.stdout, &answer.run.stderr]);
+            let plains = text([&plain.stdout, &plain.stderr]);
             return Err(format!("standard output or error differ:\n{ours}\nplain:\n{plains}"));
         }
         let output = self.directory.join("output");

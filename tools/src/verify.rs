@@ -24,6 +24,8 @@ mod exact;
 #[path = "verify/fuzz.rs"]
 mod fuzz;
 mod needs;
+#[path = "verify/real_programs.rs"]
+mod real_programs;
 #[path = "verify/service.rs"]
 mod service;
 #[path = "verify/warm.rs"]
@@ -65,6 +67,9 @@ struct Cli {
     /// For `exact`: compare whole reports with gcov's, instead of warm runs with plain ones
     #[arg(long)]
     reports: bool,
+    /// For `programs`: these alone
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    only: Vec<String>,
     /// For `soak`: how many runs
     #[arg(long, default_value_t = 10_000)]
     runs: usize,
@@ -81,6 +86,9 @@ enum Check {
     /// Random programs and the subject's own tests, at all levels: the spectrum from memory equals a plain run's
     /// counters; with --reports, `hearth report` equals gcov
     Exact,
+    /// Real programs of Debian, built with coverage (bzip2, lua, dash, sqlite3, ninja, gcc's driver), doing real
+    /// work: warm runs equal plain runs and gcov
+    Programs,
     /// Many runs: equal spectra, and no file changed or appeared
     Soak,
     /// The daemon: 64 clients at once for 10 minutes, 50 kills under load, 10 million random frames
@@ -103,6 +111,16 @@ fn main() -> ExitCode {
 const MAKERS: needs::Programs = &[
     ("csmith", "apt-get install csmith libcsmith-dev"),
     ("gcc", "apt-get install gcc"),
+    ("gcov-12", "apt-get install gcc-12"),
+];
+
+/// What real programs are built with.
+const BUILDERS: needs::Programs = &[
+    ("gcc", "apt-get install gcc"),
+    ("g++", "apt-get install g++"),
+    ("make", "apt-get install make"),
+    ("dpkg-source", "apt-get install dpkg-dev"),
+    ("tclsh", "apt-get install tcl"),
     ("gcov-12", "apt-get install gcc-12"),
 ];
 
@@ -149,6 +167,11 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             state_directory(&cli)?;
             let plan = warm::Plan { subjects: cli.subjects, seed: cli.seed, programs: cli.programs as usize };
             warm::run(&hearth, &plan, limit, Some(&cli.state.join("exact.done")))
+        }
+        Check::Programs => {
+            let hearth = check(&cli, &[])?;
+            needs::programs(BUILDERS)?;
+            real_programs::run(&hearth, &real_programs::Plan { short: cli.short, only: cli.only }, limit)
         }
         Check::Soak => {
             let hearth = check(&cli, &cli.subjects)?;

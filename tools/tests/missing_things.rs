@@ -36,7 +36,8 @@ fn register_tcc(directory: &Path, binary: &str) {
         flags: None,
         source_package: None,
         binary: FileRecord { path: binary.into(), sha256: String::new() },
-        notes: Notes { directory: directory.to_owned(), count: 1 },
+        with: Vec::new(),
+        notes: Notes { directory: directory.to_owned(), further: Vec::new(), count: 1 },
         source: None,
         build_seconds: 0,
         built_at: 0,
@@ -79,6 +80,8 @@ fn missing_things_are_told_with_the_command_that_gets_them() {
         ["gcov (`apt-get install gcc`)", "fastcov (`pip install", "csmith (`apt-get install csmith"];
     check(bench, directory, nothing, &warm, &missing);
     check(verify, directory, nothing, &exact, &["csmith (`apt-get install csmith"]);
+    let programs = ["programs", "--state", "state", "--short"];
+    check(verify, directory, nothing, &programs, &["tclsh (`apt-get install tcl`)", "dpkg-source (`apt-get"]);
     register_tcc(directory, "/no/tcc");
     check(bench, directory, all, &warm, &["/no/tcc", "hearth subject remove tcc-noopt"]);
 }

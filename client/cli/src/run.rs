@@ -9,9 +9,11 @@ use clap::{Args, ValueEnum};
 use hearth_daemon::launch::SandboxPolicy;
 use hearth_daemon::limits::RunLimits;
 use hearth_daemon::order::{Order, Resolver};
+use hearth_daemon::run::OutputFile;
 use hearth_daemon::{Outcome, Pool, RunRequest, WarmPoint};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -75,7 +77,7 @@ pub struct LimitArgs {
     /// Memory, in MiB
     #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().memory_bytes >> 20)]
     memory_mib: u64,
-    /// Standard output, standard error and each file, in MiB
+    /// Standard output, standard error and all files together, in MiB
     #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().output_bytes >> 20)]
     output_mib: u64,
     /// Processes at a time
@@ -170,12 +172,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         fs::write(path, text).map_err(|error| cannot_write(path, "--report", &error))?;
     }
     let first = &runs.first;
-    if args.write {
-        for file in &first.run.files {
-            fs::write(&file.path, &file.bytes)
-                .with_context(|| format!("cannot write {}", file.path.display()))?;
-        }
-    }
+    let problems: Vec<String> = match args.write {
+        true => first.run.files.iter().filter_map(|file| write(file).err()).collect(),
+        false => Vec::new(),
+    };
     if args.json {
         let document = show::document(&runs, resolved.map.as_deref());
         let mut line = serde_json::to_string_pretty(&document)?;
@@ -188,7 +188,25 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             output::tell(show::summary(&runs, resolved.map.as_deref(), args.write).trim_end());
         }
     }
+    if !problems.is_empty() {
+        bail!("{}; run again with --write once that is mended", problems.join("; "));
+    }
     Ok(ExitCode::from(exit_code(first.run.outcome)))
+}
+
+/// Puts a file where the run has made it.
+fn write(file: &OutputFile) -> Result<(), String> {
+    let directory = file.path.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = directory.and_then(|()| fs::write(&file.path, &file.bytes)).and_then(|()| {
+        let mut permissions = fs::metadata(&file.path)?.permissions();
+        if !file.is_executable || permissions.mode() & 0o111 != 0 {
+            return Ok(());
+        }
+        // Who may read it may execute it.
+        permissions.set_mode(permissions.mode() | (permissions.mode() & 0o444) >> 2);
+        fs::set_permissions(&file.path, permissions)
+    });
+    written.map_err(|error| format!("cannot write {}: {error}", file.path.display()))
 }
 
 /// A run's outcome as shells see it.

@@ -43,9 +43,13 @@ pub enum SubjectCommand {
         /// The program, with its symbols (not stripped).
         #[arg(long, value_name = "PATH")]
         binary: PathBuf,
-        /// The directory with its .gcno files, at any depth.
-        #[arg(long, value_name = "DIR")]
-        notes: PathBuf,
+        /// The directory with its .gcno files, at any depth; may be given several times.
+        #[arg(long, value_name = "DIR", required = true)]
+        notes: Vec<PathBuf>,
+        /// Another program, compiled alike, which the program executes: what it counts is the subject's, too; may be
+        /// given several times. Its .gcno files must be in one of the directories.
+        #[arg(long, value_name = "PATH")]
+        with: Vec<PathBuf>,
         /// Its source tree.
         #[arg(long, value_name = "DIR")]
         source: Option<PathBuf>,
@@ -103,8 +107,8 @@ pub fn run(command: SubjectCommand) -> anyhow::Result<ExitCode> {
     let store = Store::open()?;
     match command {
         SubjectCommand::Build { name, level, jobs } => make(&store, &name, level.map(Level::from), jobs)?,
-        SubjectCommand::Add { name, binary, notes, source } => {
-            let subject = store.add(&Addition { name, binary, notes, source })?;
+        SubjectCommand::Add { name, binary, notes, with, source } => {
+            let subject = store.add(&Addition { name, binary, with, notes, source })?;
             print(&format!("added {}: {} .gcno files\n", subject.id(), subject.manifest.notes.count))?;
         }
         SubjectCommand::List { json } => print(&describe::list(&store.list()?, json)?)?,

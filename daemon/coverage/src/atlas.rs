@@ -213,7 +213,7 @@ impl<'a> Atlas<'a> {
         self.sources.get(source as usize).and_then(|&name| self.text(name))
     }
 
-    /// An object's name, as given to [`encode`].
+    /// An object's name, as given to [`encode`]: text that stands for bytes, as [`name_text`](crate::name_text) has it.
     #[must_use]
     pub fn object_name(&self, object: usize) -> Option<&'a str> {
         self.objects.get(object).and_then(|record| self.text(record.name))

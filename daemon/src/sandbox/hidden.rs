@@ -41,7 +41,7 @@ const READABLE: u32 = 0o004;
 const ENTERABLE: u32 = 0o005;
 
 /// A path that is not to be seen, and what is to be seen below it all the same.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hidden {
     /// The path.
     pub path: PathBuf,
@@ -49,6 +49,13 @@ pub struct Hidden {
     pub is_directory: bool,
     /// Paths below it, which exist.
     pub kept: Vec<PathBuf>,
+}
+
+impl Hidden {
+    /// A directory of which nothing is to be seen.
+    pub fn directory(path: PathBuf) -> Self {
+        Self { path, is_directory: true, kept: Vec::new() }
+    }
 }
 
 /// Finds what is to be hidden: secrets and `also`, but nothing that is `shown`, and of what is `named` only what is around it.

@@ -1,7 +1,12 @@
-//! What a subject sees of the file system: everything read-only, a `/proc` and a `/dev` of its own, secrets hidden.
+//! What a subject sees of the file system: everything read-only but for areas, a `/proc` and a `/dev` of its own, secrets
+//! hidden.
 
+use super::areas::{Areas, NOTHING};
 use super::hidden::Hidden;
-use rustix::fs::{AtFlags, CWD, Mode, unlinkat};
+use super::plan::{self, Plan};
+use crate::shim;
+use hearth_shim_abi::SHIM_PATH;
+use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
@@ -12,8 +17,8 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, symlink};
+use std::path::{Path, PathBuf};
 
 /// The devices that do no harm.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
@@ -26,46 +31,134 @@ const LINKS: &[(&str, &str)] = &[
 ];
 /// What is taken from every mount of the machine's.
 const SEALED: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
-/// An empty file that nobody may read, while mounts are made.
-const NOTHING: &str = "/dev/nothing";
+/// Where they are.
+const DEV: &str = "/dev";
+/// Where the C library makes shared memory, below it.
+const SHARED_MEMORY: &str = "shm";
 
-/// Mounts a `/proc`, which can be written to until the mounts are sealed, in a mount namespace that nobody else is in.
-pub fn make_proc(missing: &mut Vec<String>) {
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    if let Err(error) = mount_change("/", private) {
-        missing.push(format!("mounts of its own ({error})"));
-        return;
-    }
-    let proc_flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    if let Err(error) = mount("proc", "/proc", "proc", proc_flags, None) {
-        missing.push(format!("a /proc of its own, so that a run sees no other process ({error})"));
-    }
+/// Makes mounts that nobody else sees.
+///
+/// # Errors
+/// If the machine has none.
+pub fn make_private() -> io::Result<()> {
+    Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }
 
-/// Makes everything read-only, makes `/dev`, and hides what is hidden. What cannot be made is added to `missing`.
-pub fn seal(hidden: &[Hidden], missing: &mut Vec<String>) {
-    let devices = DEVICES.iter().map(|name| (*name, clone_of(&Path::new("/dev").join(name))));
+/// Mounts a `/proc` of the process namespace that this process is in, and has `before` write to it before it is sealed.
+/// Says whether that is possible.
+pub fn make_proc(before: impl FnOnce(), missing: &mut Vec<String>) -> bool {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    if let Err(error) = mount("proc", "/proc", "proc", flags, None) {
+        missing.push(format!("a /proc of its own, so that a run sees no other process ({error})"));
+        return false;
+    }
+    before();
+    if let Err(error) = restrict(Path::new("/proc"), SEALED, libc::AT_RECURSIVE) {
+        missing.push(format!("a read-only /proc, so that a run changes nothing there ({error})"));
+    }
+    true
+}
+
+/// Makes everything read-only, makes `/dev` and areas, and hides what is hidden. What cannot be made is added to `missing`,
+/// areas aside, which the shim can do without in part.
+///
+/// # Errors
+/// Why there are no areas.
+pub fn seal(hidden: &[Hidden], wanted: &[PathBuf], missing: &mut Vec<String>) -> io::Result<Areas> {
+    let devices = DEVICES.iter().map(|name| (*name, clone_of(&Path::new(DEV).join(name))));
     let devices: Vec<(&str, Result<OwnedFd, Errno>)> = devices.collect();
-    // Below what is hidden, as it is before it is.
-    let kept = hidden.iter().flat_map(|hidden| &hidden.kept).map(|path| (path.as_path(), clone_of(path)));
-    let kept: Vec<(&Path, Result<OwnedFd, Errno>)> = kept.collect();
+    let plan =
+        fs::read("/proc/self/mountinfo").map(|table| plan::plan(&plan::mounts(&table), wanted, &directories));
     if let Err(error) = restrict(Path::new("/"), SEALED, libc::AT_RECURSIVE) {
         missing.push(format!("read-only mounts (Linux 5.12), so that a run writes no file ({error})"));
     }
+    let areas = Areas::begin(DEV.as_ref()).and_then(|areas| Ok((areas, plan?)));
+    let staged = areas.and_then(|(areas, plan)| stage(areas, plan, hidden, wanted));
     if let Err(error) = make_devices(devices) {
         missing.push(format!("a /dev of its own, so that a run uses no device ({error})"));
-        return;
+        return Err(error);
     }
-    for hidden in hidden {
-        if let Err(error) = hide(hidden, &kept) {
+    let areas = staged.and_then(mount_areas);
+    let is_in_area = |path: &Path| {
+        let paths = areas.as_ref().map(Areas::paths).unwrap_or_default();
+        paths.iter().any(|area| path.starts_with(area))
+    };
+    for hidden in hidden.iter().filter(|hidden| !is_in_area(&hidden.path)) {
+        if let Err(error) = hide(hidden) {
             let path = hidden.path.display();
             missing.push(format!("a way to hide {path}, so that no run reads it ({error})"));
         }
     }
-    let _ = unlinkat(CWD, NOTHING, AtFlags::empty());
-    if let Err(error) = restrict(Path::new("/dev"), libc::MOUNT_ATTR_RDONLY, 0) {
+    if let Err(error) = restrict(Path::new(DEV), libc::MOUNT_ATTR_RDONLY, 0) {
         missing.push(format!("a read-only /dev, so that runs leave nothing there ({error})"));
     }
+    areas
+}
+
+/// The directories in a directory.
+fn directories(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let mut found: Vec<PathBuf> = entries.filter(is_directory).map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// Areas that are prepared, and what has to be hidden where there are some.
+struct Staged {
+    areas: Areas,
+    plan: Plan,
+    wanted: Vec<PathBuf>,
+}
+
+/// Prepares areas, while the machine's `/dev` is still there to be covered.
+fn stage(mut areas: Areas, mut plan: Plan, hidden: &[Hidden], wanted: &[PathBuf]) -> io::Result<Staged> {
+    // What is hidden as a whole is no area.
+    plan.areas.retain(|path| !hidden.iter().any(|hidden| path.starts_with(&hidden.path)));
+    for path in &plan.areas {
+        let inside = hidden.iter().filter(|hidden| hidden.path.starts_with(path)).cloned().collect();
+        areas.prepare(path.clone(), inside)?;
+    }
+    Ok(Staged { areas, plan, wanted: wanted.to_vec() })
+}
+
+/// Mounts all areas. One that cannot be mounted is hidden, unless the order names something in it: then there are none.
+fn mount_areas(staged: Staged) -> io::Result<Areas> {
+    let Staged { mut areas, mut plan, wanted } = staged;
+    let shared_memory = Path::new(DEV).join(SHARED_MEMORY);
+    areas.prepare(shared_memory.clone(), Vec::new())?;
+    plan.areas.push(shared_memory);
+    let mut mounted = Vec::new();
+    let mut problem = None;
+    for (index, path) in plan.areas.iter().enumerate() {
+        match areas.mount(index) {
+            Ok(()) => mounted.push(index),
+            Err(error) if wanted.iter().any(|wanted| wanted.starts_with(path)) => problem = Some(error),
+            Err(_) => hide(&Hidden::directory(path.clone()))?,
+        }
+    }
+    let cover = || -> io::Result<()> {
+        plan.hidden.iter().try_for_each(|path| hide(&Hidden::directory(path.clone())))?;
+        plan.spines.iter().try_for_each(|spine| cover_fifos(spine))
+    };
+    match problem.map_or_else(cover, Err) {
+        Ok(()) => Ok(areas),
+        Err(error) => {
+            mounted.into_iter().try_for_each(|area| areas.unmount(area))?;
+            Err(error)
+        }
+    }
+}
+
+/// Covers FIFOs in a directory that is no area: they lead to whoever reads from them, and can be written to whatever the
+/// mount says. In an area they lead nowhere.
+fn cover_fifos(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)?.filter_map(Result::ok) {
+        if entry.file_type().is_ok_and(|kind| kind.is_fifo()) {
+            attach(&clone_of(Path::new(NOTHING))?, &entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// A mount of its own for a path and all below it, not attached anywhere yet.
@@ -79,15 +172,16 @@ fn attach(tree: &OwnedFd, path: &Path) -> Result<(), Errno> {
     move_mount(tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-fn small_file_system(path: &Path, options: &str) -> io::Result<()> {
+/// Mounts a new, empty file system in memory.
+pub fn new_file_system(path: &Path, flags: MountFlags, options: &str) -> io::Result<()> {
     let options = CString::new(options)?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | flags;
     Ok(mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str()))?)
 }
 
 fn make_devices(devices: Vec<(&str, Result<OwnedFd, Errno>)>) -> io::Result<()> {
-    let directory = Path::new("/dev");
-    small_file_system(directory, "mode=755,size=64k,nr_inodes=64")?;
+    let directory = Path::new(DEV);
+    new_file_system(directory, MountFlags::empty(), "mode=755,size=16m,nr_inodes=64")?;
     for (name, device) in devices {
         // A machine may lack one of them.
         let Ok(device) = device else { continue };
@@ -98,28 +192,30 @@ fn make_devices(devices: Vec<(&str, Result<OwnedFd, Errno>)>) -> io::Result<()> 
     for (name, target) in LINKS {
         symlink(target, directory.join(name))?;
     }
-    fs::create_dir(directory.join("shm"))?;
-    File::create(NOTHING)?;
-    Ok(rustix::fs::chmod(NOTHING, Mode::empty())?)
+    // For programs that runs execute.
+    shim::write_to(Path::new(SHIM_PATH))?;
+    fs::create_dir(directory.join(SHARED_MEMORY))
 }
 
-/// Covers a path, so that it can be neither read nor listed.
-fn hide(hidden: &Hidden, kept: &[(&Path, Result<OwnedFd, Errno>)]) -> io::Result<()> {
+/// Covers a path, so that it can be neither read nor listed; but for what is kept below it.
+pub fn hide(hidden: &Hidden) -> io::Result<()> {
     let path = &hidden.path;
     if !hidden.is_directory {
         return Ok(attach(&clone_of(Path::new(NOTHING))?, path)?);
     }
-    let mode = if hidden.kept.is_empty() { "mode=000" } else { "mode=711" };
-    small_file_system(path, &format!("{mode},size=64k,nr_inodes=1k"))?;
-    for (kept, tree) in kept.iter().filter(|(kept, _)| hidden.kept.iter().any(|own| own == kept)) {
-        let tree = tree.as_ref().map_err(|&error| error)?;
-        if rustix::fs::statat(tree, "", AtFlags::EMPTY_PATH)?.st_mode & libc::S_IFMT == libc::S_IFDIR {
+    // As they are before they are covered.
+    let kept: Vec<(&Path, OwnedFd)> =
+        hidden.kept.iter().map(|kept| Ok((kept.as_path(), clone_of(kept)?))).collect::<io::Result<_>>()?;
+    let mode = if kept.is_empty() { "mode=000" } else { "mode=711" };
+    new_file_system(path, MountFlags::NOEXEC, &format!("{mode},size=64k,nr_inodes=1k"))?;
+    for (kept, tree) in kept {
+        if rustix::fs::statat(&tree, "", AtFlags::EMPTY_PATH)?.st_mode & libc::S_IFMT == libc::S_IFDIR {
             fs::create_dir_all(kept)?;
         } else {
             fs::create_dir_all(kept.parent().unwrap_or(path))?;
             File::create(kept)?;
         }
-        attach(tree, kept)?;
+        attach(&tree, kept)?;
         restrict(kept, SEALED, libc::AT_RECURSIVE)?;
     }
     restrict(path, libc::MOUNT_ATTR_RDONLY, 0)

@@ -19,8 +19,10 @@ pub struct Addition {
     pub name: String,
     /// The program, compiled with `gcc --coverage` and not stripped.
     pub binary: PathBuf,
-    /// The directory with its `.gcno` files, at any depth.
-    pub notes: PathBuf,
+    /// Other programs that it executes, compiled alike: what they count is to be the subject's, too.
+    pub with: Vec<PathBuf>,
+    /// The directories with their `.gcno` files, at any depth; at least one.
+    pub notes: Vec<PathBuf>,
     /// Its source tree, if its paths are to be shown relative to one.
     pub source: Option<PathBuf>,
 }
@@ -35,11 +37,8 @@ impl Store {
         }
         let binary = absolute(&addition.binary)?;
         let program = program::inspect(&binary)?;
-        let notes = absolute_directory(&addition.notes)?;
-        let count = tree::count_extension(&notes, "gcno")?;
-        if count == 0 {
-            return Err(Error::NoNotes { directory: addition.notes.clone() });
-        }
+        let with = addition.with.iter().map(|path| other_program(path)).collect::<Result<Vec<_>>>()?;
+        let notes = notes(&addition.notes)?;
         let source = addition.source.as_deref().map(absolute_directory).transpose()?;
         let manifest = Manifest {
             format: FORMAT,
@@ -51,7 +50,8 @@ impl Store {
             flags: None,
             source_package: None,
             binary: FileRecord { sha256: digest::sha256(&binary)?, path: binary },
-            notes: Notes { directory: notes, count },
+            with,
+            notes,
             source,
             build_seconds: 0,
             built_at: unix_seconds(),
@@ -66,6 +66,32 @@ impl Store {
 /// The current time in seconds since 1970; 0 on a machine whose clock is before that.
 pub(crate) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+}
+
+fn other_program(path: &Path) -> Result<FileRecord> {
+    let path = absolute(path)?;
+    program::inspect(&path)?;
+    Ok(FileRecord { sha256: digest::sha256(&path)?, path })
+}
+
+/// Finds the directories, each of which must have notes. One inside of another adds nothing.
+fn notes(given: &[PathBuf]) -> Result<Notes> {
+    let mut directories: Vec<PathBuf> = Vec::new();
+    for directory in given {
+        let found = absolute_directory(directory)?;
+        if tree::count_extension(&found, "gcno")? == 0 {
+            return Err(Error::NoNotes { directory: directory.clone() });
+        }
+        if !directories.iter().any(|other| found.starts_with(other)) {
+            directories.retain(|other| !other.starts_with(&found));
+            directories.push(found);
+        }
+    }
+    let counts = directories.iter().map(|directory| tree::count_extension(directory, "gcno"));
+    let count = counts.sum::<Result<u64>>()?;
+    let mut directories = directories.into_iter();
+    let directory = directories.next().ok_or(Error::NoNotes { directory: PathBuf::new() })?;
+    Ok(Notes { directory, further: directories.collect(), count })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
@@ -87,12 +113,29 @@ mod tests {
         let store = Store::at(root.path().join("cache")).unwrap();
         let add = |name: &str, binary: &Path| {
             let (name, binary) = (name.to_string(), binary.to_path_buf());
-            store.add(&Addition { name, binary, notes: root.path().into(), source: None }).unwrap_err()
+            let addition =
+                Addition { name, binary, with: Vec::new(), notes: vec![root.path().into()], source: None };
+            store.add(&addition).unwrap_err()
         };
         let this = std::env::current_exe().unwrap();
         assert!(matches!(add("mine", &this), Error::NotInstrumented { .. }));
         assert!(matches!(add("mine", root.path()), Error::Io { .. }));
         assert!(matches!(add("gcc-11", &this), Error::ReservedName { .. }));
         assert!(!store.root().exists());
+    }
+    #[test]
+    fn directories_of_notes_are_counted_once() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for name in ["a/x/one.gcno", "a/two.gcno", "b/three.gcno"] {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let [inner, a, b] = ["a/x", "a", "b"].map(|name| root.join(name));
+        let found = notes(&[inner, a.clone(), b.clone(), a.clone()]).unwrap();
+        assert_eq!(found, Notes { directory: a, further: vec![b], count: 3 });
+        fs::create_dir(root.join("empty")).unwrap();
+        assert!(matches!(notes(&[root.join("b"), root.join("empty")]), Err(Error::NoNotes { .. })));
     }
 }

@@ -25,6 +25,7 @@ use crate::tree;
 pub struct AtlasFile {
     map: Mmap,
     fingerprint: u64,
+    programs: Vec<PathBuf>,
 }
 
 impl AtlasFile {
@@ -35,11 +36,18 @@ impl AtlasFile {
     pub fn open_or_build(subject: &Subject) -> Result<AtlasFile> {
         let (notes, programs) = files(subject)?;
         let fingerprint = fingerprint(subject, &notes, &programs)?;
-        if let Ok(current) = AtlasFile::open(subject, fingerprint) {
-            return Ok(current);
-        }
-        build(subject, &notes, &programs, fingerprint)?;
-        AtlasFile::open(subject, fingerprint)
+        let file = AtlasFile::open(subject, fingerprint).or_else(|_| {
+            build(subject, &notes, &programs, fingerprint)?;
+            AtlasFile::open(subject, fingerprint)
+        })?;
+        Ok(AtlasFile { programs, ..file })
+    }
+
+    /// Was it made from the notes and programs that are there now?
+    #[must_use]
+    pub fn is_of(&self, subject: &Subject) -> bool {
+        let now = files(subject).and_then(|(notes, programs)| fingerprint(subject, &notes, &programs));
+        now.is_ok_and(|now| now == self.fingerprint)
     }
 
     /// Opens the subject's atlas if it was made from what `fingerprint` stands for.
@@ -55,7 +63,7 @@ impl AtlasFile {
         if found != fingerprint {
             return Err(unusable(hearth_coverage::Error::Atlas { what: "the notes have changed since" }));
         }
-        Ok(AtlasFile { map, fingerprint })
+        Ok(AtlasFile { map, fingerprint, programs: vec![subject.binary()] })
     }
 
     /// The atlas itself.
@@ -72,6 +80,12 @@ impl AtlasFile {
         self.fingerprint
     }
 
+    /// The program, and the libraries that were built beside its notes.
+    #[must_use]
+    pub fn programs(&self) -> &[PathBuf] {
+        &self.programs
+    }
+
     /// The bytes of the file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -79,24 +93,27 @@ impl AtlasFile {
     }
 }
 
-/// All notes of the subject, relative to its notes directory, in order; and the program with the shared libraries
-/// that were built beside the notes.
+/// All notes of the subject, relative to its first notes directory if they lie there, in order; and its programs with
+/// the shared libraries that were built beside the notes.
 fn files(subject: &Subject) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
-    let directory = subject.notes_directory();
+    let first = subject.notes_directory();
     let (mut notes, mut libraries) = (Vec::new(), Vec::new());
-    tree::for_each_file(&directory, &mut |entry| {
-        let path = entry.path();
-        if tree::has_extension(&path, "gcno") {
-            notes.push(path.strip_prefix(&directory).unwrap_or(&path).to_owned());
-        } else if is_library(&path) {
-            libraries.push(path);
-        }
-        Ok(())
-    })?;
+    for directory in subject.notes_directories() {
+        tree::for_each_file(&directory, &mut |entry| {
+            let path = entry.path();
+            if tree::has_extension(&path, "gcno") {
+                notes.push(path.strip_prefix(&first).unwrap_or(&path).to_owned());
+            } else if is_library(&path) {
+                libraries.push(path);
+            }
+            Ok(())
+        })?;
+    }
     notes.sort();
     libraries.sort();
-    libraries.insert(0, subject.binary());
-    Ok((notes, libraries))
+    let mut programs = subject.programs();
+    programs.extend(libraries);
+    Ok((notes, programs))
 }
 
 /// `libx.so`, `libx.so.1.2`.
@@ -105,13 +122,14 @@ fn is_library(path: &Path) -> bool {
     name.ends_with(".so") || name.contains(".so.")
 }
 
-/// Changes whenever the program, a library or a file of its notes does.
+/// Changes whenever a program, a library or a file of its notes does.
 fn fingerprint(subject: &Subject, notes: &[PathBuf], programs: &[PathBuf]) -> Result<u64> {
     let directory = subject.notes_directory();
     let mut hash = Xxh3::new();
     for path in notes.iter().map(|name| directory.join(name)).chain(programs.iter().cloned()) {
         let metadata = fs::metadata(&path).at("inspect", &path)?;
-        hash.update(path.as_os_str().as_bytes());
+        // As the atlas has the names, so that it changes with the way they are spelled there.
+        hash.update(name_text::from_bytes(path.as_os_str().as_bytes()).as_bytes());
         for number in
             [metadata.len(), metadata.mtime().cast_unsigned(), metadata.mtime_nsec().cast_unsigned()]
         {
@@ -149,7 +167,7 @@ fn build(subject: &Subject, notes: &[PathBuf], programs: &[PathBuf], fingerprint
             let cwd = Path::new(OsStr::from_bytes(notes.cwd.unwrap_or_default()));
             let exists = |source: &str| cwd.join(OsStr::from_bytes(&name_text::to_bytes(source))).exists();
             let map = ObjectMap::new(&notes, &exists);
-            Ok(NamedMap { name: name.to_string_lossy().into_owned(), map })
+            Ok(NamedMap { name: name_text::from_bytes(name.as_os_str().as_bytes()).into_owned(), map })
         })
         .collect::<Result<Vec<_>>>()?;
     let path = subject.atlas_path();

@@ -125,7 +125,8 @@ impl Site<'_> {
             clock.tick();
             progress.advance(0, 0);
         };
-        let path = crate::download::fetch(self.store, self.recipe, &self.id, &self.log, tick)?;
+        let kept_log = self.store.log_path(&self.id);
+        let path = crate::download::fetch(self.store, self.recipe.wanted(), &self.log, &kept_log, tick)?;
         let package = finish::Package::of(path)?;
         Step::Downloaded.record(&self.directory, &package.to_note())?;
         Ok(package)

@@ -96,7 +96,10 @@ pub struct FileRecord {
 pub struct Notes {
     /// The directory that holds them, at any depth.
     pub directory: PathBuf,
-    /// How many `.gcno` files it holds, including those of programs beside the subject's.
+    /// Other directories that hold some, too, at any depth.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<PathBuf>,
+    /// How many `.gcno` files they hold, including those of programs beside the subject's.
     pub count: u64,
 }
 
@@ -130,6 +133,9 @@ pub struct Manifest {
     pub source_package: Option<FileRecord>,
     /// The program.
     pub binary: FileRecord,
+    /// Other instrumented programs, which the program executes: what they count is the subject's, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<FileRecord>,
     /// The notes.
     pub notes: Notes,
     /// The source tree, where known.
@@ -192,7 +198,8 @@ pub(crate) fn sample(name: &str, level: Option<Level>) -> Manifest {
         flags: Some(Flags { configure: "../source/configure".into(), cflags: "-O0 -g1".into() }),
         source_package: Some(FileRecord { path: "p.deb".into(), sha256: "00".into() }),
         binary: FileRecord { path: "build/gcc/cc1".into(), sha256: "11".into() },
-        notes: Notes { directory: "build/gcc".into(), count: 500 },
+        with: Vec::new(),
+        notes: Notes { directory: "build/gcc".into(), further: Vec::new(), count: 500 },
         source: Some("source".into()),
         build_seconds: 480,
         built_at: 1_700_000_000,
@@ -211,6 +218,20 @@ mod tests {
         manifest.save(directory.path()).unwrap();
         assert_eq!(Manifest::load(directory.path()).unwrap(), Some(manifest));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file may stay");
+    }
+
+    #[test]
+    fn other_programs_and_notes_are_kept_and_may_be_absent() {
+        let mut manifest = sample("mine", None);
+        let without = serde_json::to_string(&manifest).unwrap();
+        assert!(
+            !without.contains("with") && !without.contains("further"),
+            "as before there were any: {without}"
+        );
+        assert_eq!(parse(&without).unwrap(), manifest);
+        manifest.with = vec![FileRecord { path: "/b/tool".into(), sha256: "22".into() }];
+        manifest.notes.further = vec!["/b".into()];
+        assert_eq!(parse(&serde_json::to_string(&manifest).unwrap()).unwrap(), manifest);
     }
 
     #[test]

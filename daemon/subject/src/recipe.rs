@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use crate::download::Wanted;
 use crate::manifest::Level;
 
 mod gcc;
@@ -93,6 +94,11 @@ impl Recipe {
             Recipe::Gcc11 => "gcc-11-source",
             Recipe::Gcc12 => "gcc-12-source",
         }
+    }
+
+    /// That package, to be downloaded.
+    pub(crate) fn wanted(self) -> Wanted<'static> {
+        Wanted { name: self.package(), version: Some(self.version()), packaging: self.packaging() }
     }
 
     /// How that package is unpacked.

@@ -1,4 +1,5 @@
-//! Parts of a recipe's source package that no build needs: a compiler's test programs and its change logs.
+//! Source packages that no build of a subject needs: parts of a recipe's (a compiler's test programs, its change
+//! logs), and whole ones of other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +7,8 @@ use std::time::Duration;
 
 use crate::build::command;
 use crate::build::lock::Lock;
-use crate::download;
+use crate::download::{self, Wanted};
 use crate::error::{AtPath, Error, Result};
-use crate::manifest::Level;
-use crate::name::SubjectId;
 use crate::recipe::{Packaging, Recipe};
 use crate::store::Store;
 use crate::tree;
@@ -36,8 +35,7 @@ pub fn unpack(store: &Store, recipe: Recipe, parts: &[&str]) -> Result<PathBuf> 
     let (package, source) = (partial.join("package"), partial.join("source"));
     fs::create_dir_all(&source).at("create", &source)?;
     let log = partial.join("log");
-    let id = SubjectId::built(recipe, Level::Noopt);
-    let file = download::fetch(store, recipe, &id, &log, &mut || {})?;
+    let file = download::fetch(store, recipe.wanted(), &log, &log, &mut || {})?;
     let Packaging::Tarball(member) = recipe.packaging() else {
         return Err(Error::BadPackage { package: file, wanted: "a tarball".into() });
     };
@@ -55,6 +53,34 @@ pub fn unpack(store: &Store, recipe: Recipe, parts: &[&str]) -> Result<PathBuf> 
     fs::rename(&source, &directory).at("create", &directory)?;
     tree::remove(&partial)?;
     Ok(directory)
+}
+
+/// Unpacks Debian's source package of any program, with Debian's patches, into a directory, which is there only when
+/// it is whole. Nothing is done if it is there already.
+///
+/// # Errors
+/// If the package cannot be had or unpacked.
+pub fn unpack_package(store: &Store, name: &str, directory: &Path) -> Result<()> {
+    if directory.exists() {
+        return Ok(());
+    }
+    let _lock = Lock::wait(store, &format!("{name}-sources"))?;
+    if directory.exists() {
+        return Ok(());
+    }
+    let partial = directory.with_extension("partial");
+    tree::remove(&partial)?;
+    fs::create_dir_all(&partial).at("create", &partial)?;
+    let log = partial.join("log");
+    let wanted = Wanted { name, version: None, packaging: Packaging::Source };
+    let file = download::fetch(store, wanted, &log, &log, &mut || {})?;
+    let source = partial.join("source");
+    let mut command = command::tool("dpkg-source");
+    // Signatures are apt's to check; it did when it downloaded the file.
+    command.args(["--no-check", "--no-copy", "-x"]).args([&file, &source]).current_dir(&partial);
+    command::run(&mut command, &log, UNPACK_LIMIT, &mut |_| {})?;
+    fs::rename(&source, directory).at("create", directory)?;
+    tree::remove(&partial)
 }
 
 /// The directory all of a Debian-repacked tarball is in: `gcc-11.3.0` for `…/gcc-11.3.0-dfsg.tar.xz`.

@@ -191,9 +191,21 @@ impl Subject {
         self.directory.join(&self.manifest.binary.path)
     }
 
-    /// The directory with the notes, at any depth.
+    /// The program and the other ones that it executes and that count, too.
+    pub fn programs(&self) -> Vec<PathBuf> {
+        let with = self.manifest.with.iter().map(|program| self.directory.join(&program.path));
+        std::iter::once(self.binary()).chain(with).collect()
+    }
+
+    /// The directory with the notes, at any depth; if there are several, the first.
     pub fn notes_directory(&self) -> PathBuf {
         self.directory.join(&self.manifest.notes.directory)
+    }
+
+    /// All directories with notes, at any depth.
+    pub fn notes_directories(&self) -> Vec<PathBuf> {
+        let further = self.manifest.notes.further.iter().map(|further| self.directory.join(further));
+        std::iter::once(self.notes_directory()).chain(further).collect()
     }
 
     /// The source tree, where known.

@@ -14,17 +14,23 @@ use bytemuck::{Pod, Zeroable};
 use core::ffi::CStr;
 
 /// Changes with anything in this file.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 7;
 
 /// The environment variable that names the control socket's descriptor; [`INACTIVE`] makes the shim stay out
 /// of the way. The shim takes it, and what else Hearth added, out of the environment before `main`.
 pub const CONTROL_VARIABLE: &str = "HEARTH_CONTROL";
 /// As long as a descriptor's number, so that an inactive shim leaves the stack where an active one has it.
 pub const INACTIVE: &str = "off";
+/// What the shim finds there in a program that a run has executed; as long as the others, too.
+pub const EXECUTED: &str = "run";
 /// The control socket's descriptor in a zygote.
 pub const CONTROL_FD: i32 = 200;
 /// The descriptor the shim itself is loaded from.
 pub const SHIM_FD: i32 = 201;
+/// Where programs that a run executes find the shim. As long as the path by which a subject does.
+pub const SHIM_PATH: &str = "/dev/hearth-sh.so";
+/// The channel's descriptor in a run, also in programs that it executes.
+pub const CHANNEL_FD: i32 = 700;
 /// Environment variables that are Hearth's, not the subject's.
 pub const OWN_VARIABLES: [&str; 3] = ["LD_PRELOAD", "LD_BIND_NOW", CONTROL_VARIABLE];
 
@@ -43,7 +49,7 @@ pub const ARGUMENT_LIMIT: usize = 1024;
 /// How many files a run may have written, and not removed again, at a time.
 pub const FILE_LIMIT: usize = 256;
 /// The descriptors of the shim in a run are this and above, out of the subject's way.
-pub const FIRST_OWN_FD: i32 = 700;
+pub const FIRST_OWN_FD: i32 = 701;
 
 /// What the daemon tells a zygote first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -53,12 +59,12 @@ pub struct Config {
     pub version: u32,
     /// `WARM_*`.
     pub warm: u32,
-    /// Where to wait, for [`WARM_SYMBOL`]: the address in the program's file.
+    /// Where to wait, for [`WARM_SYMBOL`]: the address in the program's file; 0 if that is to be asked ([`EVENT_MAPPED`]).
     pub symbol: u64,
     /// Length of the input path.
     pub input_length: u32,
-    /// Nothing.
-    pub reserved: u32,
+    /// 1 if what is written goes to memory without the shim's doing, almost everywhere.
+    pub has_areas: u32,
     /// The input path, absolute and without `.` and `..`.
     pub input: [u8; PATH_LIMIT],
 }
@@ -90,12 +96,12 @@ pub struct Request {
     pub directory_length: u32,
     /// How many environment additions follow it, each `NAME=value` with a NUL behind it.
     pub addition_count: u32,
-    /// For [`REQUEST_MARK`].
+    /// For [`REQUEST_MARK`] and [`REQUEST_WAIT_AT`].
     pub address: u64,
     /// 1 if the run is not to find [`PROGRAM_PATH`].
     pub hides_program: u32,
-    /// Nothing.
-    pub reserved: u32,
+    /// 1 if the counters of all its processes are wanted, also of programs that it executes.
+    pub counts: u32,
 }
 
 /// Fork a run.
@@ -110,6 +116,9 @@ pub const REQUEST_MARK: u32 = 4;
 /// Expect runs to write pages: the text is words, at most [`EXPECTED_LIMIT`], each the address of a page plus how
 /// many pages follow one another from there.
 pub const REQUEST_EXPECT: u32 = 5;
+
+/// Wait at `address`, the answer to [`EVENT_MAPPED`].
+pub const REQUEST_WAIT_AT: u32 = 6;
 
 /// See [`REQUEST_EXPECT`]. They fit into a request.
 pub const EXPECTED_LIMIT: usize = (REQUEST_LIMIT - size_of::<Request>()) / 8;
@@ -150,6 +159,8 @@ pub const EARLY_INPUT: i32 = 1;
 pub const EARLY_STDIN: i32 = 2;
 /// The program asked for the number of its process.
 pub const EARLY_PID: i32 = 4;
+/// Other processes were made, or programs executed.
+pub const EARLY_PROCESSES: i32 = 8;
 /// `value` threads are running at the warm point, and a fork would leave out all but one.
 pub const EVENT_THREADS: u32 = 2;
 /// The run was forked.
@@ -165,6 +176,9 @@ pub const EVENT_NO_HOOK: u32 = 7;
 /// `main` returned or the process exits, and the warm point was not reached.
 pub const EVENT_MISSED: u32 = 8;
 
+/// `main` is about to begin, and the shim asks where to wait. Comes with the list of what is mapped.
+pub const EVENT_MAPPED: u32 = 9;
+
 /// What a run tells the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 #[repr(C)]
@@ -179,8 +193,8 @@ pub struct Note {
     pub keeper: u32,
 }
 
-/// The run is about to begin; `value` is the processor time the kernel has spent on it, in microseconds. Comes with
-/// its memory and its page map.
+/// The run is about to begin; `value` is the processor time the kernel has spent on it, in microseconds, and the text the
+/// page faults it has had, four bytes. Comes with its memory and its page map.
 pub const NOTE_BEGIN: u32 = 1;
 /// A file is written. Comes with it; its path follows.
 pub const NOTE_FILE: u32 = 2;
@@ -191,12 +205,23 @@ pub const NOTE_FORKED: u32 = 4;
 /// A step before the run failed: error number `value`.
 pub const NOTE_FAILED: u32 = 5;
 
-/// A process that a run has made of itself begins, with a keeper.
+/// A process of a run begins, with a keeper: one that the run has made of itself or, if `value` is 1, one that has executed
+/// another program.
 pub const NOTE_CHILD: u32 = 6;
 /// A process that a run has made of itself could not be kept: what it counts is lost.
 pub const NOTE_UNKEPT: u32 = 7;
-/// The run executes another program, or has one executed. Told once.
+/// The run executes another program, or has one executed.
 pub const NOTE_EXECUTED: u32 = 8;
+/// That has failed.
+pub const NOTE_NOT_EXECUTED: u32 = 9;
+/// A program that was executed begins, and the shim with it.
+pub const NOTE_ARRIVED: u32 = 10;
+/// A process could not execute a program, and gcov may now set its counters back to zero: `keeper` keeps a copy of the memory
+/// that the one in `process` keeps. `value` as for [`NOTE_CHILD`].
+pub const NOTE_COPY: u32 = 11;
+
+/// A process waits for a keeper: there are as many processes as there may be, and those that have ended are to be let go.
+pub const NOTE_CROWDED: u32 = 12;
 
 const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
 const _: () = assert!(size_of::<Request>() == 56);

@@ -173,10 +173,24 @@ static int break_out(void)
   int fd = socket(AF_INET, SOCK_STREAM, 0);
   if (fd >= 0 && (connect(fd, (struct sockaddr *) &address, sizeof address) == 0 || errno != ENETUNREACH))
     return 1;
-  const char *paths[] = { "broken-out", "/tmp/broken-out", "/dev/shm/broken-out", "/proc/self/oom_score_adj" };
-  for (int i = 0; i < 4; i++)
-    if (syscall(SYS_openat, AT_FDCWD, paths[i], O_CREAT | O_WRONLY, 0600) >= 0)
-      return 2 + i;
+  if (syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_CREAT | O_WRONLY, 0600) >= 0)
+    return 2;
+  /* What another run has written is not here, and what this one writes goes to memory, or nowhere. */
+  const char *paths[] = { "broken-out", "/tmp/broken-out", "/dev/shm/broken-out", "/broken-out" };
+  for (int i = 0; i < 4; i++) {
+    if (syscall(SYS_access, paths[i], F_OK) == 0)
+      return 3 + i;
+    int file = syscall(SYS_openat, AT_FDCWD, paths[i], O_CREAT | O_WRONLY, 0600);
+    if (file >= 0)
+      write(file, "x", 1);
+  }
+  char path[4096];
+  snprintf(path, sizeof path, "%s/kept", getenv("OUTSIDE"));
+  int kept = syscall(SYS_openat, AT_FDCWD, path, O_RDWR, 0);
+  if (syscall(SYS_access, path, F_OK) || (kept >= 0 && (write(kept, "lost", 4) != 4 || syscall(SYS_truncate, path, 2))))
+    return 7;
+  syscall(SYS_chmod, path, 0777);
+  syscall(SYS_unlink, path);
   return 28;
 }
 
@@ -216,9 +230,12 @@ static int write_fifo(void)
   snprintf(path, sizeof path, "%s/fifo", getenv("OUTSIDE"));
   if (access(path, F_OK))
     return 1;
-  for (int i = 0; i < 2; i++)
-    if (syscall(SYS_openat, AT_FDCWD, path, (i ? O_RDWR : O_WRONLY) | O_NONBLOCK, 0) >= 0)
-      return 2 + i;
+  for (int i = 0; i < 2; i++) {
+    /* Where it can be opened it leads to no other process. */
+    int fifo = syscall(SYS_openat, AT_FDCWD, path, (i ? O_RDWR : O_WRONLY) | O_NONBLOCK, 0);
+    if (fifo >= 0)
+      write(fifo, "x", 1);
+  }
   return 31;
 }
 
@@ -226,7 +243,7 @@ static int write_fifo(void)
 static int use_devices(void)
 {
   static const char *harmless[] = { ".", "..", "null", "zero", "full", "random", "urandom", "tty", "fd", "stdin",
-    "stdout", "stderr", "shm" };
+    "stdout", "stderr", "shm", "hearth-sh.so" };
   mark(28);
   DIR *directory = opendir("/dev");
   if (!directory)
@@ -345,6 +362,14 @@ static int many_files(void)
   return 2;
 }
 
+/* A file that nobody may read, in a directory that nobody may enter. */
+static int lock_away(void)
+{
+  mark(37);
+  int fd = mkdir("locked", 0700) ? -1 : open("locked/away", O_CREAT | O_WRONLY, 0);
+  return fd < 0 || write(fd, "away", 4) != 4 || chmod("locked", 0) ? 1 : 37;
+}
+
 /* Processes one after another; each could be told of. */
 static int fork_often(void)
 {
@@ -392,7 +417,7 @@ static const struct { const char *name; int (*way)(void); } ways[] = {
   { "return_normally", return_normally }, { "break_out", break_out }, { "exec_other", exec_other },
   { "connect_socket", connect_socket }, { "write_fifo", write_fifo }, { "use_devices", use_devices },
   { "share_memory", share_memory }, { "child_eats_memory", child_eats_memory },
-  { "fill_memory_files", fill_memory_files }, { "many_files", many_files }, { "fork_often", fork_often },
+  { "fill_memory_files", fill_memory_files }, { "many_files", many_files }, { "fork_often", fork_often }, { "lock_away", lock_away },
   { "count_processes", count_processes }, { "large", large }, { "ask_the_kernel", ask_the_kernel }, { "use_descriptors", use_descriptors }, { "read_secrets", read_secrets },
 };
 

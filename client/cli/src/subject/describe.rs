@@ -35,8 +35,14 @@ pub(super) fn subject(subject: &Subject, as_json: bool) -> anyhow::Result<String
         ("compiled by", manifest.compiler.clone().unwrap_or_else(|| "unknown".into())),
         ("binary", subject.binary().display().to_string()),
         ("  sha256", manifest.binary.sha256.clone()),
-        ("notes", format!("{} files in {}", manifest.notes.count, subject.notes_directory().display())),
     ];
+    for (program, record) in subject.programs().iter().skip(1).zip(&manifest.with) {
+        lines.push(("with", program.display().to_string()));
+        lines.push(("  sha256", record.sha256.clone()));
+    }
+    let directories: Vec<_> =
+        subject.notes_directories().iter().map(|path| path.display().to_string()).collect();
+    lines.push(("notes", format!("{} files in {}", manifest.notes.count, directories.join(", "))));
     if let Some(source) = subject.source_directory() {
         lines.push(("source", source.display().to_string()));
     }

@@ -12,7 +12,8 @@ use super::{STEP_LIMIT, Site, command};
 /// Fills `source/` of the site from its package file.
 pub(super) fn extract(site: &mut Site<'_>) -> Result<()> {
     // fetch() is quick here: the file is in the downloads, unless someone has just deleted it.
-    let package = crate::download::fetch(site.store, site.recipe, &site.id, &site.log, &mut || {})?;
+    let kept_log = site.store.log_path(&site.id);
+    let package = crate::download::fetch(site.store, site.recipe.wanted(), &site.log, &kept_log, &mut || {})?;
     let source = site.directory.join("source");
     tree::remove(&source)?;
     match site.recipe.packaging() {

@@ -1,0 +1,318 @@
+//! Areas as the daemon sees them: what a run has written, and which of them the next run needs fresh.
+//!
+//! A run may have made anything there: links, FIFOs, directories that nobody may enter. It is looked at when all of the run's
+//! processes are stopped, and nothing is followed.
+
+use crate::limits::{AREA_AGE, AREA_DEPTH, FILES};
+use crate::sandbox::{Owner, WRITTEN, memory_of};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The mark by which an overlay does not show what is below a directory.
+const OPAQUE: &str = "user.overlay.opaque";
+
+/// The areas of a sandbox.
+#[derive(Debug)]
+pub struct Areas {
+    staging: OwnedFd,
+    list: Vec<Area>,
+    is_refreshing: bool,
+    /// What runs do not see, and may have made anew.
+    hidden: Vec<PathBuf>,
+    /// What the subject has written before its warm point: every run has it that has not removed it.
+    early: Vec<WrittenFile>,
+}
+
+#[derive(Debug)]
+struct Area {
+    path: PathBuf,
+    /// The order names something in it.
+    is_wanted: bool,
+    /// Something may have looked at it since it was fresh.
+    is_used: bool,
+    fresh_since: Instant,
+}
+
+/// Names and kinds of what is in a directory.
+type Entries = Vec<(Vec<u8>, FileType)>;
+
+/// A file that a run has written.
+#[derive(Debug, Clone)]
+pub struct WrittenFile {
+    /// Where it is for the run.
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub size: u64,
+    /// The area it is in.
+    area: usize,
+    /// Where it is in the staging.
+    staged: PathBuf,
+}
+
+/// What a run has written.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Files.
+    pub files: Vec<WrittenFile>,
+    /// There are more files than a run may leave behind.
+    pub has_too_many: bool,
+    /// What else there is that cannot be told.
+    pub missing: Vec<String>,
+    /// The areas in which there is anything.
+    areas: Vec<usize>,
+}
+
+impl Areas {
+    /// The areas at some paths, of which an order wants some.
+    pub fn new(staging: OwnedFd, paths: Vec<PathBuf>, wanted: &[PathBuf], hidden: Vec<PathBuf>) -> Self {
+        let area = |path: PathBuf| Area {
+            is_wanted: wanted.iter().any(|wanted| wanted.starts_with(&path)),
+            path,
+            is_used: true,
+            fresh_since: Instant::now(),
+        };
+        Self {
+            staging,
+            list: paths.into_iter().map(area).collect(),
+            is_refreshing: false,
+            hidden,
+            early: Vec::new(),
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<usize> {
+        (0..self.list.len()).collect()
+    }
+
+    /// Has a launcher been asked for fresh ones?
+    pub fn is_refreshing(&self) -> bool {
+        self.is_refreshing
+    }
+
+    /// A launcher has been asked to make these fresh.
+    pub fn begin_refreshing(&mut self, areas: &[usize]) {
+        self.is_refreshing = true;
+        for &area in areas {
+            self.list[area].is_used = false;
+        }
+    }
+
+    /// It has answered.
+    pub fn end_refreshing(&mut self) {
+        self.is_refreshing = false;
+        for area in self.list.iter_mut().filter(|area| !area.is_used) {
+            area.fresh_since = Instant::now();
+        }
+    }
+
+    /// A run begins. Which areas have to be made fresh before that, because they were used and are old?
+    pub fn old(&self) -> Vec<usize> {
+        let is_old = |area: &&(usize, &Area)| area.1.is_used && area.1.fresh_since.elapsed() > AREA_AGE;
+        self.list.iter().enumerate().filter(|area| is_old(&area)).map(|(index, _)| index).collect()
+    }
+
+    /// A run has ended. Which areas does the next one need fresh?
+    pub fn used(&mut self, written: &Written) -> Vec<usize> {
+        self.list.iter_mut().for_each(|area| area.is_used = true);
+        let is_wanted = |area: &usize| self.list[*area].is_wanted || written.areas.contains(area);
+        (0..self.list.len()).filter(is_wanted).collect()
+    }
+
+    /// Bytes of all files in memory.
+    pub fn bytes(&self) -> u64 {
+        let used = |area: usize| {
+            let memory = self.open(&memory_of(Owner::Run, area), OFlags::PATH)?;
+            let data = rustix::fs::fstatfs(memory)?;
+            Ok::<_, io::Error>((data.f_blocks - data.f_bfree) * data.f_bsize.unsigned_abs())
+        };
+        (0..self.list.len()).map(|area| used(area).unwrap_or(0)).sum()
+    }
+
+    fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(&self.staging, path, flags | OFlags::CLOEXEC, Mode::empty())?)
+    }
+
+    /// Opens a file that was written, also if it may not be read: it is the user's own.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open_written(&self, file: &WrittenFile) -> io::Result<File> {
+        let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+        let open = |flags: OFlags| {
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat2(&self.staging, &file.staged, flags, Mode::empty(), how)
+        };
+        let opened = open(OFlags::RDONLY | OFlags::NONBLOCK).or_else(|error| match error {
+            Errno::ACCESS => {
+                let place = open(OFlags::PATH)?;
+                rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RUSR)?;
+                open(OFlags::RDONLY | OFlags::NONBLOCK)
+            }
+            error => Err(error),
+        })?;
+        Ok(opened.into())
+    }
+
+    /// Finds what the subject has written, at its warm point: it is every run's. Returns the areas it has written in.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn remember_early(&mut self) -> io::Result<Vec<usize>> {
+        let written = self.look(Owner::Subject)?;
+        self.early = written.files;
+        Ok(written.areas)
+    }
+
+    /// Finds what a run has written since the areas were fresh, and the subject before its warm point.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn written(&self) -> io::Result<Written> {
+        let mut written = self.look(Owner::Run)?;
+        written.files.extend(self.early.iter().filter(|file| self.is_untouched(file)).cloned());
+        written.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(written)
+    }
+
+    /// Has the run neither removed a file, or a directory above it, nor written it itself?
+    fn is_untouched(&self, file: &WrittenFile) -> bool {
+        let Ok(below) = file.path.strip_prefix(&self.list[file.area].path) else { return false };
+        let mut place = memory_of(Owner::Run, file.area).join(WRITTEN);
+        for name in below {
+            place.push(name);
+            let kind = rustix::fs::statat(&self.staging, &place, AtFlags::SYMLINK_NOFOLLOW)
+                .map(|data| FileType::from_raw_mode(data.st_mode));
+            match kind {
+                Err(_) => return true,
+                Ok(FileType::Directory) if !self.hides_what_is_below(&place) => {}
+                Ok(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// Does a directory stand in place of one that was removed?
+    fn hides_what_is_below(&self, directory: &Path) -> bool {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let mut value = [0_u8; 1];
+        self.open(directory, flags).is_ok_and(|opened| {
+            rustix::fs::fgetxattr(opened, OPAQUE, &mut value[..]).is_ok_and(|length| length > 0)
+        })
+    }
+
+    fn look(&self, owner: Owner) -> io::Result<Written> {
+        let mut written = Written::default();
+        for (index, area) in self.list.iter().enumerate() {
+            let staged = memory_of(owner, index).join(WRITTEN);
+            let top = self.open(&staged, OFlags::DIRECTORY)?;
+            let entries = entries(&top)?;
+            if !entries.is_empty() {
+                written.areas.push(index);
+                written.look_through(
+                    &top,
+                    entries,
+                    Place { area: index, path: &area.path, staged: &staged, depth: 0 },
+                );
+            }
+        }
+        // Who would put them where they belong would write over what no run may see.
+        let is_hidden = |file: &WrittenFile| self.hidden.iter().any(|hidden| file.path.starts_with(hidden));
+        for file in written.files.extract_if(.., |file| is_hidden(file)) {
+            let path = file.path.display();
+            written.missing.push(format!(
+                "what the run has written at {path} (runs do not see what is there; see --show)"
+            ));
+        }
+        Ok(written)
+    }
+}
+
+impl Written {
+    fn look_through(&mut self, directory: &OwnedFd, entries: Entries, place: Place<'_>) {
+        for (name, kind) in entries {
+            let (path, staged) =
+                (place.path.join(OsStr::from_bytes(&name)), place.staged.join(OsStr::from_bytes(&name)));
+            let looked = match kind {
+                FileType::RegularFile if self.files.len() == FILES => {
+                    if !self.has_too_many {
+                        self.missing.push(format!("files that the run has written beyond the first {FILES}"));
+                    }
+                    self.has_too_many = true;
+                    return;
+                }
+                FileType::RegularFile => {
+                    let data = rustix::fs::statat(directory, &name[..], AtFlags::SYMLINK_NOFOLLOW);
+                    data.map_err(io::Error::from).map(|data| {
+                        self.files.push(WrittenFile {
+                            path: path.clone(),
+                            size: data.st_size.unsigned_abs(),
+                            area: place.area,
+                            staged,
+                        });
+                    })
+                }
+                FileType::Directory if place.depth == AREA_DEPTH => {
+                    Err(io::Error::other("too many directories below each other"))
+                }
+                FileType::Directory => enter(directory, &name).map(|(inner, entries)| {
+                    self.look_through(
+                        &inner,
+                        entries,
+                        Place { path: &path, staged: &staged, depth: place.depth + 1, ..place },
+                    );
+                }),
+                FileType::Symlink => Err(io::Error::other("a symbolic link; only files are kept")),
+                // FIFOs and marks of what was removed are not told of.
+                _ => Ok(()),
+            };
+            if let Err(error) = looked {
+                self.missing.push(format!("what the run has written at {} ({error})", path.display()));
+            }
+        }
+    }
+}
+
+/// Where a directory is, for the run and in the staging, and how far down in its area.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    area: usize,
+    path: &'p Path,
+    staged: &'p Path,
+    depth: usize,
+}
+
+/// Opens a directory in a directory, also if it may not be entered: it is the user's own.
+fn enter(directory: &OwnedFd, name: &[u8]) -> io::Result<(OwnedFd, Entries)> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(directory, name, flags, Mode::empty());
+    let opened = open().or_else(|error| match error {
+        Errno::ACCESS => {
+            rustix::fs::chmodat(directory, name, Mode::RWXU, AtFlags::empty())?;
+            open()
+        }
+        error => Err(error),
+    })?;
+    let entries = entries(&opened)?;
+    Ok((opened, entries))
+}
+
+/// What is in a directory, with the kinds.
+fn entries(directory: &impl AsFd) -> io::Result<Entries> {
+    let mut found = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            found.push((name.to_vec(), entry.file_type()));
+        }
+    }
+    Ok(found)
+}

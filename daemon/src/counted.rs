@@ -1,0 +1,376 @@
+//! What a run counted: its own counters, those of the processes that it made of itself, of libraries that it loaded, and of
+//! programs that it executed. All are added up, as gcov's merging would; what cannot be had is named.
+
+use crate::areas::WrittenFile;
+use crate::cores::Idle;
+use crate::counters::{CounterMap, DUMPED_OFFSET, object_of};
+use crate::error::{Error, Result};
+use crate::harvest::{Additions, Counting, Harvest, How, Places, Visit};
+use crate::inside::{Inside, Process};
+use crate::limits::{IMAGES, NOTES_NAMED};
+use crate::mappings::Mappings;
+use crate::memory::Memory;
+use crate::run::OutputFile;
+use crate::stage::Notes;
+use crate::subject_map::SubjectMap;
+use crate::usage::processes_inside;
+use hearth_coverage::name_text;
+use nix::unistd::Pid;
+use rustc_hash::FxHashMap;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How the names of gcov's data files end.
+const DATA_EXTENSION: &str = ".gcda";
+
+/// What is counted of a zygote's runs.
+#[derive(Debug)]
+pub struct Counted {
+    /// The zygote's program.
+    pub binary: PathBuf,
+    /// A word that is no longer zero once a run has loaded libraries; 0 if there is none.
+    pub last_library: u64,
+    /// Its counters.
+    pub counting: Counting,
+    /// The subject's map.
+    pub map: Arc<SubjectMap>,
+    /// Programs that runs have executed, by what they map.
+    pub images: Images,
+}
+
+/// Programs that runs have executed, by what they map: it is the same whenever the same program is executed.
+pub type Images = FxHashMap<Vec<(String, u64, u64)>, Arc<Image>>;
+
+/// A program that runs have executed.
+#[derive(Debug, Default)]
+pub struct Image {
+    /// Where its counters are; `None` if it has none, or none that are known.
+    places: Option<Places>,
+    /// What of it cannot be counted.
+    missing: Vec<String>,
+}
+
+/// How the counters of a run are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading<'r> {
+    /// The zygote's process, as the daemon numbers it.
+    pub zygote: Option<i32>,
+    /// The processes of its sandbox.
+    pub inside: &'r Inside<'r>,
+    /// Says whether there is a core beside that of the run.
+    pub idle: &'r Idle,
+    /// All values are to be part of the harvest.
+    pub keep: bool,
+}
+
+impl Counted {
+    /// Reads the counters of a run that has ended, and of all its processes. What could not be counted is added to `missing`.
+    ///
+    /// # Errors
+    /// Why the run itself has none.
+    pub fn harvest(
+        &mut self,
+        reading: &Reading<'_>,
+        notes: &mut Notes,
+        missing: &mut Vec<String>,
+        visit: Visit<'_>,
+    ) -> std::result::Result<Harvest, String> {
+        let Reading { zygote, inside, .. } = *reading;
+        // Without other processes its keeper is the zygote's only child.
+        let has_others =
+            notes.forked || notes.executed > 0 || !notes.children.is_empty() || !notes.copies.is_empty();
+        let below = zygote.filter(|_| has_others).map(processes_inside).unwrap_or_default();
+        let keeper = match has_others {
+            true => notes.keeper.and_then(|keeper| below.get(&keeper).copied()).map(Pid::from_raw),
+            false => zygote.and_then(only_child),
+        };
+        let mut memory = notes.memory.take().ok_or("the run did not hand over its memory")?;
+        if let Some(keeper) = keeper {
+            memory.set_process(keeper);
+        }
+        let gone = |error: io::Error| {
+            format!(
+                "the run's memory is gone ({error}): it, or the machine, killed the process that keeps it"
+            )
+        };
+        let mut additions = Additions::default();
+        let mut own = Additions::default();
+        if !notes.copies.is_empty() {
+            self.counting.add_process(&memory, &mut own).map_err(gone)?;
+        }
+        let copies = self.copied(notes.keeper, own, notes, inside, missing);
+        if self.was_reset(&memory).map_err(gone)? && copies.is_empty() {
+            missing.push("what the run executed before it set its counters back to zero".to_owned());
+        }
+        additions.merge(copies);
+        let maps = || fs::read_to_string(format!("/proc/{}/maps", keeper?)).ok();
+        self.add_libraries(&memory, &maps, &mut additions, missing).map_err(gone)?;
+        for index in 0..notes.children.len() {
+            self.add_child(index, notes, inside, &mut additions, missing);
+        }
+        additions.merge(std::mem::take(&mut notes.settled));
+        missing.append(&mut notes.settled_missing);
+        missing.extend(unheard_of(notes));
+        // Processes may have loaded the same.
+        missing.sort();
+        missing.dedup();
+        // Without an only child there are others that may have the run's memory.
+        let all_pages = notes.forked || keeper.is_none();
+        let helped = reading.idle.is_there() && self.counting.is_large();
+        let how = How { keep: reading.keep, all_pages, helped };
+        let harvest = self.counting.harvest(&memory, how, additions, visit).map_err(gone);
+        notes.memory = Some(memory);
+        harvest
+    }
+
+    /// While a run goes on: adds up what processes of it counted that have ended, and lets their memory go, so that a run can have
+    /// any number of processes one after another. All that they have said must have been read.
+    pub fn settle(&mut self, ended: &[usize], inside: &Inside<'_>, notes: &mut Notes) {
+        let (mut settled, mut missing) =
+            (std::mem::take(&mut notes.settled), std::mem::take(&mut notes.settled_missing));
+        for &index in ended {
+            let keeper = notes.children[index].keeper;
+            self.add_child(index, notes, inside, &mut settled, &mut missing);
+            notes.children[index].is_settled = true;
+            let copies = notes.copies.iter().filter(|copy| copy.of == keeper).map(|copy| copy.keeper);
+            copies.chain([keeper]).filter_map(|keeper| inside.find(keeper)).for_each(|keeper| keeper.kill());
+        }
+        missing.sort();
+        missing.dedup();
+        (notes.settled, notes.settled_missing) = (settled, missing);
+    }
+
+    /// Adds what a process of the run counted, if that has not been done.
+    fn add_child(
+        &mut self,
+        index: usize,
+        notes: &mut Notes,
+        inside: &Inside<'_>,
+        additions: &mut Additions,
+        missing: &mut Vec<String>,
+    ) {
+        let child = &notes.children[index];
+        if child.is_settled {
+            return;
+        }
+        let (keeper, is_executed) = (child.keeper, child.is_executed);
+        let mut counted = Additions::default();
+        let added = inside.find(keeper).map(|process| self.add(is_executed, &process, &mut counted, missing));
+        notes.has_lost_children |= !matches!(added, Some(Ok(())));
+        if !notes.copies.is_empty() {
+            additions.merge(self.copied(Some(keeper), counted.clone(), notes, inside, missing));
+        }
+        additions.merge(counted);
+    }
+
+    /// What a process had counted whenever gcov set its counters back to zero, because a program could not be executed. The
+    /// process has counted `last` since.
+    fn copied(
+        &mut self,
+        kept_by: Option<u32>,
+        last: Additions,
+        notes: &mut Notes,
+        inside: &Inside<'_>,
+        missing: &mut Vec<String>,
+    ) -> Additions {
+        let mut all = Additions::default();
+        let mut later = last;
+        for index in (0..notes.copies.len()).rev().filter(|&index| Some(notes.copies[index].of) == kept_by) {
+            let (keeper, is_executed) = (notes.copies[index].keeper, notes.copies[index].is_executed);
+            let mut copy = Additions::default();
+            let is_run = notes.keeper == kept_by;
+            let read = inside.find(keeper).map(|process| match is_run {
+                true => self.counting.add_process(&process.memory()?, &mut copy),
+                false => self.add(is_executed, &process, &mut copy, missing),
+            });
+            notes.has_lost_children |= !matches!(read, Some(Ok(())));
+            // Who executes without gcov's knowing goes on counting.
+            if !later.goes_on_from(&copy) {
+                all.merge(copy.clone());
+            }
+            later = copy;
+        }
+        all
+    }
+
+    /// Adds what a process of the run counted.
+    fn add(
+        &mut self,
+        is_executed: bool,
+        process: &Process,
+        additions: &mut Additions,
+        missing: &mut Vec<String>,
+    ) -> io::Result<()> {
+        match is_executed {
+            true => self.add_executed(process, additions, missing),
+            false => self.add_process(process, additions, missing),
+        }
+    }
+
+    /// Takes out the data files that gcov has written: for processes that the run made, and for libraries that it loaded. What
+    /// they say has been read from memory, but for libraries that were unloaded, and programs without the shim.
+    pub fn take_data_files(
+        &self,
+        files: &mut Vec<OutputFile>,
+        in_areas: &[WrittenFile],
+        missing: &mut Vec<String>,
+    ) {
+        files.retain(|file| {
+            let name = name_text::from_bytes(file.path.as_os_str().as_bytes());
+            if !name.ends_with(DATA_EXTENSION) {
+                return true;
+            }
+            let Some(object) = self.map.with_atlas(|atlas| object_of(atlas, &name)) else { return true };
+            // With the shim no process leaves one in an area.
+            let is_unwatched = in_areas.iter().any(|written| written.path == file.path);
+            if is_unwatched || !self.counting.functions().any(|function| self.map.function(function).0 == object as u32) {
+                let name = file.path.display();
+                missing.push(format!(
+                    "what {name} counts: its library was unloaded before the run ended, or its program could not be watched"
+                ));
+            }
+            false
+        });
+    }
+
+    /// Has a process begun to count anew? gcov sees to that after a fork. The mark that the zygote was given is then gone, or
+    /// there is another one beside it: that the counters have really been written.
+    fn was_reset(&self, memory: &Memory) -> io::Result<bool> {
+        let marks = self.counting.map.roots.iter().map(|root| memory.read_word(root + DUMPED_OFFSET));
+        Ok(marks.collect::<io::Result<Vec<u64>>>()?.iter().any(|mark| mark & 3 != 1))
+    }
+
+    /// Adds what a process counted that the run made of itself.
+    fn add_process(
+        &self,
+        process: &Process,
+        additions: &mut Additions,
+        missing: &mut Vec<String>,
+    ) -> io::Result<()> {
+        let memory = process.memory()?;
+        if !self.was_reset(&memory)? {
+            // It has not come back from its fork: the counters are still those of the process that it was made of.
+            return Ok(());
+        }
+        self.add_libraries(&memory, &|| process.maps().ok(), additions, missing)?;
+        self.counting.add_process(&memory, additions)
+    }
+
+    /// Adds what a program counted that the run executed.
+    fn add_executed(
+        &mut self,
+        process: &Process,
+        additions: &mut Additions,
+        missing: &mut Vec<String>,
+    ) -> io::Result<()> {
+        let memory = process.memory()?;
+        let mappings = Mappings::parse(&process.maps()?);
+        let files = mappings.layout();
+        let image = match self.images.get(&files) {
+            Some(image) => image.clone(),
+            None => {
+                let program = process.program()?;
+                let image = Arc::new(self.find_image(&program, &mappings, &memory));
+                if self.images.len() == IMAGES {
+                    self.images.clear();
+                }
+                self.images.insert(files, image.clone());
+                image
+            }
+        };
+        missing.extend_from_slice(&image.missing);
+        image.places.iter().try_for_each(|places| places.add(&memory, additions))
+    }
+
+    /// Looks for the counters of a program that is executed for the first time.
+    fn find_image(&self, program: &Path, mappings: &Mappings, memory: &Memory) -> Image {
+        // A program that is not instrumented counts nothing.
+        let Ok(roots) = mappings.gcov_roots(program) else { return Image::default() };
+        match self.map.with_atlas(|atlas| CounterMap::find(memory, &roots, atlas)) {
+            Ok(map) => {
+                let missing = match map.without_notes.len() {
+                    0..=NOTES_NAMED => map.without_notes.iter().map(|data| without_notes(data)).collect(),
+                    count => vec![format!(
+                        "the notes of {count} objects of {}, which the run executed: what they count is left out; \
+                         add it to the subject (hearth subject add --with)",
+                        program.display()
+                    )],
+                };
+                Image { places: Some(Places::new(map.arrays)), missing }
+            }
+            Err(error) => {
+                let missing =
+                    vec![format!("what {} executed, which the run started: {error}", program.display())];
+                Image { places: None, missing }
+            }
+        }
+    }
+
+    /// Adds what a process has in instrumented libraries that it loaded after the warm point.
+    fn add_libraries(
+        &self,
+        memory: &Memory,
+        maps: &dyn Fn() -> Option<String>,
+        additions: &mut Additions,
+        missing: &mut Vec<String>,
+    ) -> io::Result<()> {
+        if self.last_library == 0 || memory.read_word(self.last_library)? == 0 {
+            return Ok(());
+        }
+        let late = || -> Result<CounterMap> {
+            let maps = maps().ok_or_else(|| Error::Counters("what it has mapped is not known".to_owned()))?;
+            let mut roots = Mappings::parse(&maps).gcov_roots(&self.binary).unwrap_or_default();
+            roots.retain(|root| !self.counting.map.roots.contains(root));
+            self.map.with_atlas(|atlas| CounterMap::find(memory, &roots, atlas))
+        };
+        match late() {
+            Ok(late) => {
+                missing.extend(late.without_notes.iter().map(|data| without_notes(data)));
+                additions.read(memory, &late.arrays)
+            }
+            Err(error) => {
+                missing.push(format!("what libraries executed that the run loaded: {error}"));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Processes and programs of which nothing is known.
+fn unheard_of(notes: &Notes) -> Vec<String> {
+    let mut missing = Vec::new();
+    if notes.has_lost_children || notes.forked && notes.children.is_empty() {
+        missing.push("what some processes of the run executed: their memory could not be kept".to_owned());
+    }
+    let unheard = notes.executed - notes.arrived;
+    if unheard > 0 {
+        missing.push(format!(
+            "what other programs executed that the run started: {unheard} of {} could not be watched, because they are \
+             linked statically (link them dynamically), or were executed with the channel to the daemon closed",
+            notes.executed
+        ));
+    }
+    missing
+}
+
+/// What is said of an object whose notes are not among the subject's.
+pub(crate) fn without_notes(data: &str) -> String {
+    format!("the notes of {data}: what it counts is left out; have them beside those of the subject")
+}
+
+/// The only child of a process with one thread. After a run, that is its keeper, unless the run left others.
+fn only_child(process: i32) -> Option<Pid> {
+    match children(process)[..] {
+        [child] => Some(child),
+        _ => None,
+    }
+}
+
+/// The children of a process with one thread; none if it is gone.
+pub(crate) fn children(process: i32) -> Vec<Pid> {
+    let list = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|child| child.parse().ok()).map(Pid::from_raw).collect()
+}
