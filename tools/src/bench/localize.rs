@@ -9,7 +9,7 @@ use crate::warm::{link_notes, timed};
 use anyhow::{Context, ensure};
 use fastrand::Rng;
 use hearth_client::protocol::RunRef;
-use hearth_client::{Ask, address::Place};
+use hearth_client::{Ask, protocol::Address};
 use hearth_localize::bugs;
 use hearth_localize::mutate::{Program, rules};
 use hearth_localize::oracle::{Oracle, Verdict};
@@ -57,7 +57,7 @@ fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> a
     let mutants = mutants(&text)?;
     let directory = scratch.path().join("run");
     let _daemon = Daemon::start(&hearth.with_file_name("hearthd"), &directory, &[]);
-    let mut connections = Connections::open(&Place::at(directory.clone()))?;
+    let mut connections = Connections::open(&Address::at(directory.clone()))?;
     let oracle = |connections: &mut Connections| -> anyhow::Result<Oracle> {
         let toolchain = Toolchain::new(connections.one(), subject.id(), program, hearth)?;
         let (fail, pass) = (vec![FAIL.to_owned()], vec![PASS.to_owned()]);

@@ -4,7 +4,7 @@ use crate::daemon::{Daemon, descendants, is_alive};
 use crate::mutants::{mutant_input, mutant_order};
 use anyhow::{Context, bail, ensure};
 use fastrand::Rng;
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{
     Aggregation, Encoding, Formula, Level, Measure, Outcome, Reply, Request, RunInput, RunRef, decode, encode,
 };
@@ -252,7 +252,7 @@ fn frames(hearthd: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()>
         ensure!(taken < FRAME_BYTES, "{taken} bytes of memory for {bytes:?}");
         read += u64::from(decoded);
         if number.is_multiple_of(SENT) {
-            send(&daemon.place, *encoding, &bytes)?;
+            send(&daemon.address, *encoding, &bytes)?;
         }
     }
     let after = client.status()?.memory_bytes;
@@ -265,8 +265,8 @@ fn frames(hearthd: &Path, plan: &Plan, memory: &PeakAlloc) -> anyhow::Result<()>
 }
 
 /// Sends bytes in a frame, and sometimes not all of them, to a daemon.
-fn send(place: &Place, encoding: Encoding, bytes: &[u8]) -> anyhow::Result<()> {
-    let mut stream = UnixStream::connect(place.socket()).context("the daemon is gone")?;
+fn send(address: &Address, encoding: Encoding, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stream = UnixStream::connect(address.socket()).context("the daemon is gone")?;
     let hello = encode(Encoding::Json, &hearth_client::protocol::Hello::new(encoding))?;
     for part in [&hello[..], bytes] {
         // A daemon that has dropped the client takes no more.

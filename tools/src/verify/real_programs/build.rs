@@ -60,9 +60,10 @@ pub fn build(store: &Store, recipe: &Recipe) -> anyhow::Result<Built> {
     Ok(Built { subject: own.add(&addition)?, cache, pauses: pauses(&root)?, source })
 }
 
-/// Every process of a program that this is preloaded into is slow in places, at random: after a fork on both sides, before it
-/// executes another program, and at its end, with its streams closed or still open. It leaves no trace in the environment,
-/// which shells read.
+/// Every process of a program that this is preloaded into is slow in places. `PAUSES` says where: `1`, a process that has
+/// forked waits until the child may have ended; `2`, the child waits; any greater number, at random: after a fork on both
+/// sides, before another program is executed, and at the end, with streams closed or still open. It leaves no trace in the
+/// environment, which shells read.
 const PAUSES: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -72,24 +73,30 @@ const PAUSES: &str = r#"
 #include <time.h>
 #include <unistd.h>
 
-static char preload[4096], state_text[32];
-static unsigned state;
+enum { AT_FORKS_PARENT = 1, AT_FORKS_CHILD = 2, LONG_MS = 150, SHORT_MS = 40 };
+
+static char preload[4096], kind_text[32];
+static unsigned kind, state;
 
 static unsigned next(void) {
   state = (state ^ getpid()) * 2654435761u + 1;
   return state >> 16;
 }
 
+static void pause_for(unsigned ms) {
+  struct timespec time = {0, ms * 1000000};
+  nanosleep(&time, 0);
+}
+
 static void pause_perhaps(void) {
-  struct timespec time = {0, next() % 40 * 1000000};
-  if (next() % 2)
-    nanosleep(&time, 0);
+  if (kind > AT_FORKS_CHILD && next() % 2)
+    pause_for(next() % SHORT_MS);
 }
 
 __attribute__((constructor)) static void begin(void) {
   char *seed = getenv("PAUSES"), *own = getenv("LD_PRELOAD");
   if (seed)
-    state = strtoul(seed, 0, 10);
+    kind = state = strtoul(seed, 0, 10);
   if (own)
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", own);
   unsetenv("PAUSES");
@@ -97,6 +104,8 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 __attribute__((destructor)) static void end(void) {
+  if (kind <= AT_FORKS_CHILD)
+    return;
   fflush(0);
   if (next() % 2)
     for (int stream = 0; stream < 3; stream++)
@@ -107,6 +116,8 @@ __attribute__((destructor)) static void end(void) {
 int fork(void) {
   int (*real)(void) = dlsym(RTLD_NEXT, "fork");
   int pid = real();
+  if (pid > 0 && kind == AT_FORKS_PARENT || pid == 0 && kind == AT_FORKS_CHILD)
+    pause_for(LONG_MS);
   pause_perhaps();
   return pid;
 }
@@ -118,9 +129,9 @@ int execve(const char *path, char *const arguments[], char *const environment[])
     count++;
   char *all[count + 3];
   memcpy(all, environment, count * sizeof *all);
-  snprintf(state_text, sizeof state_text, "PAUSES=%u", next());
+  snprintf(kind_text, sizeof kind_text, "PAUSES=%u", kind);
   all[count] = preload;
-  all[count + 1] = state_text;
+  all[count + 1] = kind_text;
   all[count + 2] = 0;
   pause_perhaps();
   return real(path, arguments, all);
