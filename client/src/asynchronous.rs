@@ -1,11 +1,11 @@
 //! A connection with many requests under way at a time.
 
-use crate::address::Place;
 use crate::blocking::{GREETING_DEADLINE, TRIES, check_welcome, is_closed};
 use crate::error::{Error, Result};
+use crate::protocol::Address;
 use crate::protocol::{
-    Answer, Ask, Body, CodecError, Encoding, HEAD_BYTES, Hello, Reply, Request, decode, message_frame,
-    read_payload,
+    Answer, Ask, Body, CodecError, Encoding, FRAME_LIMIT, HEAD_BYTES, Hello, Reply, Request, announced,
+    decode, message_frame, whole,
 };
 use crate::start;
 use std::collections::HashMap;
@@ -40,27 +40,27 @@ impl AsyncConnection {
     /// # Errors
     /// If none can be started, or it is of another version.
     pub async fn open() -> Result<Self> {
-        Self::open_at(&Place::of_user(), Encoding::Bincode).await
+        Self::open_at(&Address::of_user(), Encoding::Bincode).await
     }
 
-    /// Connects to the daemon of a place, and starts it if there is none.
+    /// Connects to the daemon of a address, and starts it if there is none.
     ///
     /// # Errors
     /// As [`AsyncConnection::open`].
-    pub async fn open_at(place: &Place, encoding: Encoding) -> Result<Self> {
+    pub async fn open_at(address: &Address, encoding: Encoding) -> Result<Self> {
         let mut tries = TRIES;
         loop {
             tries -= 1;
-            match Self::open_once(place, encoding).await {
+            match Self::open_once(address, encoding).await {
                 Err(Error::Broken { error, .. }) if tries > 0 && error.kind() != io::ErrorKind::TimedOut => {}
                 result => return result,
             }
         }
     }
 
-    async fn open_once(place: &Place, encoding: Encoding) -> Result<Self> {
-        let own = place.clone();
-        let socket = place.socket();
+    async fn open_once(address: &Address, encoding: Encoding) -> Result<Self> {
+        let own = address.clone();
+        let socket = address.socket();
         let broken = Error::broken(&socket);
         let connected = tokio::task::spawn_blocking(move || start::connect_or_start(&own)).await;
         let stream = connected.map_err(|error| broken(io::Error::other(error)))??;
@@ -70,9 +70,9 @@ impl AsyncConnection {
         // A daemon that refuses a client may have closed already; it says why all the same.
         let said = writer.write_all(&hello).await;
         let welcome = timeout(GREETING_DEADLINE, read_frame(&mut reader)).await;
-        let welcome = welcome.map_err(|_| broken(start::hangs(place)))?;
+        let welcome = welcome.map_err(|_| broken(address.hangs()))?;
         let welcome = welcome.map_err(|error| broken(said.err().unwrap_or(error)))?;
-        check_welcome(&welcome, place)?;
+        check_welcome(&welcome, address)?;
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let task = tokio::spawn(read_replies(reader, encoding, waiting.clone()));
         Ok(Self {
@@ -192,7 +192,10 @@ fn tell_all(waiting: &Waiting, reply: &Reply) {
 async fn read_frame(reader: &mut OwnedReadHalf) -> io::Result<Vec<u8>> {
     let mut head = [0; HEAD_BYTES];
     reader.read_exact(&mut head).await?;
-    read_payload(reader, head).await
+    let length = announced(head, FRAME_LIMIT)?;
+    let mut payload = Vec::new();
+    reader.take(length as u64).read_to_end(&mut payload).await?;
+    whole(payload, length)
 }
 
 fn unsendable(error: CodecError) -> Error {

@@ -1,10 +1,10 @@
 //! A connection that waits for each answer.
 
-use crate::address::Place;
 use crate::error::{Error, Result};
+use crate::protocol::Address;
 use crate::protocol::{
-    Answer, Ask, Body, Encoding, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL, Reply, Request,
-    RunDone, RunInput, Status, Welcome, decode, frame_length, message_frame,
+    Answer, Ask, Body, Encoding, FRAME_LIMIT, FailureKind, HEAD_BYTES, Hello, MAGIC, Order, PROTOCOL, Reply,
+    Request, RunDone, RunInput, Status, Welcome, announced, decode, message_frame, whole,
 };
 use crate::start;
 use serde::Serialize;
@@ -35,18 +35,18 @@ impl Connection {
     /// # Errors
     /// If none can be started, or it is of another version.
     pub fn open() -> Result<Self> {
-        Self::open_at(&Place::of_user(), Encoding::Bincode)
+        Self::open_at(&Address::of_user(), Encoding::Bincode)
     }
 
-    /// Connects to the daemon of a place, and starts it if there is none.
+    /// Connects to the daemon of a address, and starts it if there is none.
     ///
     /// # Errors
     /// As [`Connection::open`].
-    pub fn open_at(place: &Place, encoding: Encoding) -> Result<Self> {
+    pub fn open_at(address: &Address, encoding: Encoding) -> Result<Self> {
         let mut tries = TRIES;
         loop {
             tries -= 1;
-            match Self::greet(start::connect_or_start(place)?, place, encoding) {
+            match Self::greet(start::connect_or_start(address)?, address, encoding) {
                 Err(Error::Broken { error, .. }) if tries > 0 && error.kind() != io::ErrorKind::TimedOut => {}
                 result => return result,
             }
@@ -57,28 +57,28 @@ impl Connection {
     ///
     /// # Errors
     /// If it is of another version.
-    pub fn open_running(place: &Place, encoding: Encoding) -> Result<Option<Self>> {
-        match start::connect(place) {
-            Ok(stream) => Self::greet(stream, place, encoding).map(Some),
+    pub fn open_running(address: &Address, encoding: Encoding) -> Result<Option<Self>> {
+        match address.connect() {
+            Ok(stream) => Self::greet(stream, address, encoding).map(Some),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                Err(Error::broken(&place.socket())(error))
+                Err(Error::broken(&address.socket())(error))
             }
             Err(_) => Ok(None),
         }
     }
 
-    fn greet(stream: UnixStream, place: &Place, encoding: Encoding) -> Result<Self> {
-        let socket = place.socket();
+    fn greet(stream: UnixStream, address: &Address, encoding: Encoding) -> Result<Self> {
+        let socket = address.socket();
         let broken = Error::broken(&socket);
         stream.set_read_timeout(Some(GREETING_DEADLINE)).map_err(&broken)?;
         let said = write_message(&stream, Encoding::Json, &Hello::new(encoding));
         // A daemon that refuses a client may have closed already; it says why all the same.
         let payload = read_frame(&stream).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => broken(start::hangs(place)),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => broken(address.hangs()),
             _ => broken(said.err().unwrap_or(error)),
         })?;
         stream.set_read_timeout(None).map_err(&broken)?;
-        let welcome = check_welcome(&payload, place)?;
+        let welcome = check_welcome(&payload, address)?;
         Ok(Self { stream, socket, encoding, last_id: 0, welcome })
     }
 
@@ -154,8 +154,8 @@ impl Connection {
 }
 
 /// Sees whether a daemon's first frame is one, and of this version.
-pub(crate) fn check_welcome(payload: &[u8], place: &Place) -> Result<Welcome> {
-    let socket = place.socket();
+pub(crate) fn check_welcome(payload: &[u8], address: &Address) -> Result<Welcome> {
+    let socket = address.socket();
     let welcome: Welcome = decode(Encoding::Json, payload)
         .map_err(|error| Error::NotHearth { socket: socket.clone(), problem: error.to_string() })?;
     if welcome.magic != MAGIC {
@@ -184,11 +184,8 @@ fn write_message<T: Serialize>(mut stream: &UnixStream, encoding: Encoding, mess
 fn read_frame(mut stream: &UnixStream) -> io::Result<Vec<u8>> {
     let mut head = [0; HEAD_BYTES];
     stream.read_exact(&mut head)?;
-    let length = frame_length(head).ok_or_else(|| io::Error::other("a frame that is too long"))?;
+    let length = announced(head, FRAME_LIMIT)?;
     let mut payload = Vec::new();
     stream.take(length as u64).read_to_end(&mut payload)?;
-    if payload.len() < length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(payload)
+    whole(payload, length)
 }

@@ -1,6 +1,6 @@
 //! What can go wrong between a client and the daemon.
 
-use crate::address::LOG;
+use crate::protocol::address::LOG;
 use crate::protocol::{Failure, PROTOCOL};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use crate::stage::contents;
 use crate::zygote::ZygoteKey;
 use crate::{packet, program, sandbox, shim};
 use command_fds::{CommandFdExt, FdMapping};
-use hearth_client::address::Place;
+use hearth_protocol::Address;
 use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, INACTIVE, SHIM_FD};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ pub(crate) struct Refresh {
 impl From<PathBuf> for Launcher {
     /// A launcher that hides the directory of the user's daemon.
     fn from(program: PathBuf) -> Self {
-        Self { program, hidden: vec![Place::of_user().directory().to_owned()] }
+        Self { program, hidden: vec![Address::of_user().directory().to_owned()] }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::harvest::Harvest;
 use crate::limits::RunLimits;
-pub use hearth_client::protocol::Outcome;
+pub use hearth_protocol::Outcome;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::launch::Launcher;
 use crate::limits::LONG_QUESTIONS;
 use crate::order::Resolver;
 use crate::pool::Pool;
-use hearth_client::protocol::{
+use hearth_protocol::{
     Answer, Ask, BUILD, Failure, FailureKind, STATUS_FORMAT, Status, SubjectInfo, ZygoteInfo,
 };
 use hearth_subject::{Entry, Store as SubjectStore};

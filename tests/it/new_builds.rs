@@ -3,7 +3,7 @@
 use crate::daemon::{Daemon, daemon_command, first_line};
 use crate::service::hearthd;
 use crate::{hearth, run_ok};
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{Ask, Encoding, Level, Order, RunDone, RunInput, RunRef};
 use hearth_client::{Connection, Error};
 use std::fs;
@@ -65,7 +65,7 @@ impl Build {
         let mut command = daemon_command(&hearthd(), &place);
         let mut process = command.env("HEARTH_CACHE", self.cache()).spawn().expect("hearthd starts");
         assert_eq!(first_line(&mut process), "ready");
-        let daemon = Daemon { place: Place::at(place), process };
+        let daemon = Daemon { address: Address::at(place), process };
         let connection = daemon.connect(Encoding::Json);
         (daemon, connection)
     }

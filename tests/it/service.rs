@@ -2,7 +2,7 @@
 
 use crate::daemon::{Daemon, daemon_command, descendants, first_line, is_alive};
 use crate::{project, run_ok};
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{
     Aggregation, Answer, Ask, CRASH_PATH, Encoding, FailureKind, FileLines, Formula, Hello, Level, Measure,
     Order, Outcome, PROTOCOL, Reply, Request, RunInput, RunRef, Welcome, decode, encode, frame,
@@ -236,9 +236,9 @@ fn of_many_daemons_one_serves_and_its_socket_is_never_taken() {
     for daemon in &mut daemons {
         assert_eq!(first_line(daemon), "ready");
     }
-    let place = Place::at(directory.path().to_owned());
+    let address = Address::at(directory.path().to_owned());
     let mut hearth =
-        Connection::open_running(&place, Encoding::Json).expect("it greets").expect("it listens");
+        Connection::open_running(&address, Encoding::Json).expect("it greets").expect("it listens");
     let Ok(Answer::Status(status)) = hearth.call(Ask::Status {}) else { panic!("no status") };
     let mut left = 0;
     for daemon in &mut daemons {
@@ -316,7 +316,7 @@ fn all_clients_and_encodings_are_answered_alike_and_at_any_time() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let hearth = std::sync::Arc::new(
-            AsyncConnection::open_at(&daemon.place, Encoding::Bincode).await.expect("it greets"),
+            AsyncConnection::open_at(&daemon.address, Encoding::Bincode).await.expect("it greets"),
         );
         let batch = Ask::Batch { order: tcc(), inputs: (0..40).map(input).collect() };
         let mut batch = hearth.stream(batch).await.expect("it is sent");
@@ -336,11 +336,11 @@ fn all_clients_and_encodings_are_answered_alike_and_at_any_time() {
         }
         assert!(seen.into_iter().all(|seen| seen));
     });
-    python_says_the_same(&daemon.place, runs, &mut json);
+    python_says_the_same(&daemon.address, runs, &mut json);
 }
 
 /// The answers of the Python client, as JSON, against this one's.
-fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut Connection) {
+fn python_says_the_same(address: &Address, [one, two, three]: [u64; 3], hearth: &mut Connection) {
     let script = format!(
         "import hearth, json\n\
          h = hearth.connect({:?})\n\
@@ -356,7 +356,7 @@ fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut
          print(json.dumps([[[f, sorted((l, *c) for l, c in ls.items())] for f, ls in sorted(d.lines.items())],\n\
            [[s.rank, s.function] for s in r], h.distance({one}, {two}), h.quality({one}, [{two}]).similarity,\n\
            run.ok, run.files[0].data[:4].hex(), runs, kind]))\n",
-        place.directory().display().to_string()
+        address.directory().display().to_string()
     );
     let output = run_ok(
         Command::new("python3")
@@ -397,8 +397,8 @@ fn python_says_the_same(place: &Place, [one, two, three]: [u64; 3], hearth: &mut
 }
 
 /// A stream on which hello was said and answered.
-pub fn greeted(place: &Place) -> UnixStream {
-    let mut stream = UnixStream::connect(place.socket()).expect("it listens");
+pub fn greeted(address: &Address) -> UnixStream {
+    let mut stream = UnixStream::connect(address.socket()).expect("it listens");
     send(&mut stream, &encode(Encoding::Json, &Hello::new(Encoding::Json)).expect("it can be written"));
     let welcome: Welcome =
         decode(Encoding::Json, &receive(&mut stream).expect("a greeting")).expect("a welcome");
@@ -423,7 +423,7 @@ pub fn receive(stream: &mut UnixStream) -> Option<Vec<u8>> {
 fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
     let directory = scratch();
     let daemon = start(directory.path(), &[]);
-    let place = &daemon.place;
+    let address = &daemon.address;
     let mut good = daemon.connect(Encoding::Bincode);
     let kept = run(&mut good, 1);
     thread::scope(|scope| {
@@ -440,12 +440,12 @@ fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
             rest
         };
         scope.spawn(move || {
-            let mut stream = UnixStream::connect(place.socket()).expect("it listens");
+            let mut stream = UnixStream::connect(address.socket()).expect("it listens");
             stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("it is taken");
             dropped(stream, 15);
         });
         scope.spawn(move || {
-            let mut stream = UnixStream::connect(place.socket()).expect("it listens");
+            let mut stream = UnixStream::connect(address.socket()).expect("it listens");
             send(&mut stream, b"{\"magic\": \"hearth\", \"protocol\": 99, \"encoding\": \"json\"}");
             let answer = receive(&mut stream).expect("it says why");
             let welcome: Welcome = decode(Encoding::Json, &answer).expect("a welcome");
@@ -457,17 +457,17 @@ fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
         });
         scope.spawn(move || {
             // A length that is never filled: nothing is allocated for it, and it ends at its deadline.
-            let mut stream = greeted(place);
+            let mut stream = greeted(address);
             stream.write_all(&(60_u32 << 20).to_le_bytes()).expect("it is taken");
             dropped(stream, 30);
         });
         scope.spawn(move || {
-            let mut stream = greeted(place);
+            let mut stream = greeted(address);
             stream.write_all(&u32::MAX.to_le_bytes()).expect("it is taken");
             dropped(stream, 15);
         });
         scope.spawn(move || {
-            let mut stream = greeted(place);
+            let mut stream = greeted(address);
             send(&mut stream, b"{\"id\": 1, \"ask\": {\"nonsense\": {}}}");
             let reply: Reply = decode(Encoding::Json, &receive(&mut stream).expect("why")).expect("a reply");
             assert!(matches!(reply.body, hearth_client::protocol::Body::Failed(failure)
@@ -476,7 +476,7 @@ fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
         });
         scope.spawn(move || {
             // A byte a second.
-            let mut stream = greeted(place);
+            let mut stream = greeted(address);
             let request =
                 frame(&encode(Encoding::Json, &Request { id: 1, ask: Ask::Runs {} }).expect("short"));
             for byte in request.expect("short") {
@@ -489,7 +489,7 @@ fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
         });
         scope.spawn(move || {
             // Asks and never reads.
-            let mut stream = greeted(place);
+            let mut stream = greeted(address);
             let ask = Ask::Spectrum { run: kept.into(), level: Level::Lines, counts: true };
             let request = encode(Encoding::Json, &Request { id: 1, ask }).expect("short");
             stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a timeout");
@@ -505,7 +505,7 @@ fn clients_that_misbehave_are_dropped_and_cost_others_nothing() {
         scope.spawn(move || {
             // Goes in the middle of a run.
             for _ in 0..5 {
-                let mut stream = greeted(place);
+                let mut stream = greeted(address);
                 let slow = "int f(int a) { return a; }\n".repeat(50);
                 let input = RunInput { input: Some(slow.as_str().into()), ..RunInput::default() };
                 let ask = Ask::Run { order: tcc(), input };
@@ -539,7 +539,7 @@ fn another_users_client_is_refused() {
     let directory = scratch();
     let daemon = start(directory.path(), &[]);
     // The directory keeps others out; were it open, the daemon would.
-    for (path, mode) in [(directory.path().to_owned(), 0o755), (daemon.place.socket(), 0o666)] {
+    for (path, mode) in [(directory.path().to_owned(), 0o755), (daemon.address.socket(), 0o666)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
     }
     let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
@@ -547,7 +547,7 @@ fn another_users_client_is_refused() {
     let output = run_ok(
         Command::new("python3")
             .args(["-c", script])
-            .arg(daemon.place.socket())
+            .arg(daemon.address.socket())
             .current_dir("/")
             .uid(65534)
             .gid(65534),
@@ -557,7 +557,7 @@ fn another_users_client_is_refused() {
     assert_eq!(welcome.refused.expect("it refuses").kind, FailureKind::Foreign);
     assert_eq!(rest.trim(), "0", "and closes without having read anything");
     // And a client does not trust a directory that others can enter.
-    let error = Place::at(directory.path().to_owned()).prepare().expect_err("others can enter it");
+    let error = Address::at(directory.path().to_owned()).prepare().expect_err("others can enter it");
     assert!(error.to_string().contains("HEARTH_RUNTIME_DIR"), "{error}");
 }
 
@@ -575,11 +575,11 @@ fn an_idle_daemon_ends_but_not_under_a_client() {
     drop(hearth);
     assert!(wait_for_end(&mut daemon.process, Duration::from_secs(10)));
     // The next client starts another one.
-    starts_another(&daemon.place);
+    starts_another(&daemon.address);
 }
 
 /// A client that finds no daemon starts one, as a program of its own would.
-fn starts_another(place: &Place) {
+fn starts_another(address: &Address) {
     let output = run_ok(
         Command::new("python3")
             .env("PYTHONPATH", project().join("client/python"))
@@ -588,7 +588,7 @@ fn starts_another(place: &Place) {
                 "-c",
                 "import hearth, sys; h = hearth.connect(sys.argv[1]); print(h.status().pid); h.stop()",
             ])
-            .arg(place.directory()),
+            .arg(address.directory()),
     );
     assert!(output.trim().parse::<u32>().is_ok(), "{output}");
 }
@@ -611,7 +611,7 @@ fn a_socket_can_be_handed_over() {
         .spawn()
         .expect("python starts");
     assert_eq!(first_line(&mut process), "ready");
-    let daemon = Daemon { place: Place::at(directory.path().to_owned()), process };
+    let daemon = Daemon { address: Address::at(directory.path().to_owned()), process };
     assert!(daemon.connect(Encoding::Json).call(Ask::Runs {}).is_ok());
 }
 

@@ -51,7 +51,7 @@ fn long_requests_wait_for_room_while_short_ones_are_answered() {
     let before = most_mib(daemon.process.id());
     let long = frame(&long_request(FRAME_LIMIT - 1000)).expect("it fits");
     thread::scope(|scope| {
-        let streams: Vec<UnixStream> = (0..CLIENTS).map(|_| greeted(&daemon.place)).collect();
+        let streams: Vec<UnixStream> = (0..CLIENTS).map(|_| greeted(&daemon.address)).collect();
         for stream in &streams {
             let stream = stream.try_clone().expect("a stream");
             // All but the end.
@@ -85,7 +85,7 @@ fn long_requests_wait_for_room_while_short_ones_are_answered() {
     thread::scope(|scope| {
         for _ in 0..6 {
             scope.spawn(|| {
-                let mut stream = greeted(&daemon.place);
+                let mut stream = greeted(&daemon.address);
                 stream.write_all(&long).expect("it is taken");
                 let reply = receive(&mut stream).expect("a reply");
                 let reply: Reply = decode(Encoding::Json, &reply).expect("a reply");
@@ -121,7 +121,7 @@ fn answers_that_nobody_takes_are_bounded() {
     let mut small = daemon.connect(Encoding::Json);
     run(&mut small, 1);
     let before = most_mib(daemon.process.id());
-    let mut streams: Vec<UnixStream> = (0..CLIENTS).map(|_| greeted(&daemon.place)).collect();
+    let mut streams: Vec<UnixStream> = (0..CLIENTS).map(|_| greeted(&daemon.address)).collect();
     for stream in &mut streams {
         send(stream, &request(1, zeros(10_000_000)));
     }
@@ -158,7 +158,7 @@ fn answers_that_nobody_takes_are_bounded() {
 fn a_client_that_takes_an_answer_too_slowly_is_dropped() {
     let directory = scratch();
     let daemon = start(directory.path(), &[]);
-    let mut stream = greeted(&daemon.place);
+    let mut stream = greeted(&daemon.address);
     send(&mut stream, &request(1, zeros(1_000_000)));
     let asked = Instant::now();
     let mut taken = 0;

@@ -2,7 +2,7 @@
 
 use crate::run_ok;
 use crate::service::{input, run, scratch, start, tcc};
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{Ask, Encoding, FailureKind, Order, RunInput};
 use hearth_client::{AsyncConnection, Connection, Error};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -49,23 +49,23 @@ fn files_that_never_end_hold_no_core() {
 #[test]
 fn clients_do_not_wait_for_a_daemon_that_hangs() {
     let directory = scratch();
-    let place = Place::at(directory.path().to_owned());
+    let address = Address::at(directory.path().to_owned());
     // Takes clients, as far as the kernel does that for it, and says nothing.
-    let listener = UnixListener::bind(place.socket()).expect("a socket");
+    let listener = UnixListener::bind(address.socket()).expect("a socket");
     let expect_hangs = |found: Result<(), Error>| {
         let message = found.expect_err("nobody greets").to_string();
         assert!(message.contains("it hangs") && message.contains("daemon.lock"), "{message}");
     };
-    let asynchronous = place.clone();
+    let asynchronous = address.clone();
     expect_hangs(within(25, move || {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(AsyncConnection::open_at(&asynchronous, Encoding::Json)).map(|_| ())
     }));
-    let blocking = place.clone();
+    let blocking = address.clone();
     expect_hangs(within(25, move || Connection::open_running(&blocking, Encoding::Json).map(|_| ())));
     // Nor where so many wait already that the kernel lets clients wait.
     let mut waiting = Vec::new();
-    let socket = place.socket();
+    let socket = address.socket();
     loop {
         let (sender, connected) = mpsc::channel();
         let socket = socket.clone();
@@ -75,7 +75,7 @@ fn clients_do_not_wait_for_a_daemon_that_hangs() {
             Err(_) => break,
         }
     }
-    expect_hangs(within(25, move || Connection::open_at(&place, Encoding::Json).map(|_| ())));
+    expect_hangs(within(25, move || Connection::open_at(&address, Encoding::Json).map(|_| ())));
     drop((listener, waiting));
     fs::remove_file(socket).expect("it is ours");
 }
@@ -95,7 +95,7 @@ fn a_request_that_ends_the_connection_is_told_why() {
     expect_why(blocking.call(Ask::Warm { order: order() }).map(|_| ()));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let hearth = AsyncConnection::open_at(&daemon.place, Encoding::Bincode).await.expect("it greets");
+        let hearth = AsyncConnection::open_at(&daemon.address, Encoding::Bincode).await.expect("it greets");
         expect_why(hearth.call(Ask::Warm { order: order() }).await.map(|_| ()));
     });
 }

@@ -4,7 +4,7 @@ use crate::daemon::{Daemon, daemon_command, first_line};
 use crate::service::{hearthd, is_root, scratch};
 use crate::{run, run_ok};
 use hearth_client::Ask;
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{Encoding, FailureKind, Welcome};
 use std::fs::{self, File};
 use std::process::Command;
@@ -18,7 +18,7 @@ fn start_with_log(directory: &std::path::Path) -> Daemon {
     let log = File::create(directory.join("log")).expect("a log");
     let mut process = daemon_command(&hearthd(), directory).stderr(log).spawn().expect("hearthd starts");
     assert_eq!(first_line(&mut process), "ready");
-    Daemon { place: Place::at(directory.to_owned()), process }
+    Daemon { address: Address::at(directory.to_owned()), process }
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_client_in_another_namespace_is_refused() {
             Command::new("unshare")
                 .args(*options)
                 .args(["python3", "-c", STRANGER])
-                .arg(daemon.place.socket()),
+                .arg(daemon.address.socket()),
         );
         let (welcome, rest) = output.split_once('\n').expect("two lines");
         let welcome: Welcome = serde_json::from_str(welcome).expect("a welcome");
@@ -74,7 +74,7 @@ fn a_refused_client_learns_why() {
             .args(["--user", "--map-current-user", "--pid", "--fork"])
             .arg(crate::hearth())
             .arg("status")
-            .env("HEARTH_RUNTIME_DIR", daemon.place.directory()));
+            .env("HEARTH_RUNTIME_DIR", daemon.address.directory()));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains("another process namespace"), "{said}");
     }

@@ -1,7 +1,7 @@
 //! A daemon in a directory of its own, and the processes below it.
 
 use hearth_client::Connection;
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::Encoding;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 /// A daemon, which ends when this is dropped.
 pub struct Daemon {
-    pub place: Place,
+    pub address: Address,
     pub process: Child,
 }
 
@@ -40,12 +40,12 @@ impl Daemon {
         let mut command = daemon_command(program, directory);
         let mut process = command.args(arguments).spawn().expect("hearthd starts");
         assert_eq!(first_line(&mut process), "ready");
-        Self { place: Place::at(directory.to_owned()), process }
+        Self { address: Address::at(directory.to_owned()), process }
     }
 
     /// A client of it.
     pub fn connect(&self, encoding: Encoding) -> Connection {
-        Connection::open_running(&self.place, encoding).expect("it greets").expect("it listens")
+        Connection::open_running(&self.address, encoding).expect("it greets").expect("it listens")
     }
 }
 

@@ -4,7 +4,7 @@ use crate::output;
 use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_localize::bugs::{self, FORMAT, Manifest, PROGRAMS, Sources};
 use hearth_localize::parallel::Connections;
 use hearth_subject::{Recipe, Store, source};
@@ -54,7 +54,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
         scratch: scratch.path(),
         reports: &args.report,
     };
-    let mut connections = Connections::open(&Place::of_user())?;
+    let mut connections = Connections::open(&Address::of_user())?;
     let found = bugs::find(&mut connections, &sources, |tried, all, found| {
         bar.set_message(format!("{tried} of {all} programs tried, {found} bugs found"));
     });

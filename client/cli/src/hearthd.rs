@@ -6,7 +6,7 @@
 mod libstdcxx;
 
 use clap::Parser;
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_daemon::launch::LAUNCH_ARGUMENT;
 use hearth_daemon::service::{Ended, Options, holder, serve};
 use std::io::{self, Write};
@@ -46,9 +46,9 @@ fn main() -> ExitCode {
         .with_target(false)
         .log_internal_errors(false)
         .init();
-    let place = cli.directory.map_or_else(Place::of_user, Place::at);
+    let address = cli.directory.map_or_else(Address::of_user, Address::at);
     let options = std::env::current_exe().map(|launcher| Options {
-        place: place.clone(),
+        address: address.clone(),
         launcher,
         idle: Duration::from_secs(cli.idle),
         kept_bytes: cli.kept_mib.map(|mib| mib << 20),
@@ -57,8 +57,8 @@ fn main() -> ExitCode {
     match options.and_then(|options| serve(&options)) {
         Ok(Ended::Served) => ExitCode::SUCCESS,
         Ok(Ended::AnotherServes) => {
-            let process = holder(&place).map(|pid| format!(" (process {pid})")).unwrap_or_default();
-            tracing::info!("another daemon{process} serves {}", place.directory().display());
+            let process = holder(&address).map(|pid| format!(" (process {pid})")).unwrap_or_default();
+            tracing::info!("another daemon{process} serves {}", address.directory().display());
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -5,7 +5,7 @@ use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{Aggregation, Formula, Suspect};
 use hearth_coverage::name_text;
 use hearth_localize::bugs;
@@ -194,7 +194,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         limit: args.limit,
         launcher: &launcher,
     };
-    let mut connections = Connections::open(&Place::of_user())?;
+    let mut connections = Connections::open(&Address::of_user())?;
     bar.set_message("seeing how the program fails");
     let found = find(&mut connections, &request, |progress| bar.set_message(line_of(progress)));
     bar.finish_and_clear();

@@ -5,7 +5,7 @@ use crate::output;
 use crate::terminal;
 use anyhow::{Context, ensure};
 use clap::Args;
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_localize::bugs::{self, Bug, BugKind, Manifest};
 use hearth_localize::localize::{Progress, Request, localize};
 use hearth_localize::oracle::Refusal;
@@ -60,7 +60,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     );
     let programs = source::unpack(&Store::open()?, Recipe::Gcc12, &bugs::parts())?;
     let ingredients = args.search.ingredients(&manifest.subject, &args.techniques);
-    let mut connections = Connections::open(&Place::of_user())?;
+    let mut connections = Connections::open(&Address::of_user())?;
     let mut done = read_state(&args.state)?;
     let wanted = first_programs(&manifest.bugs);
     let tasks: Vec<(Technique, u64, &Bug)> = args

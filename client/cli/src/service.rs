@@ -4,7 +4,7 @@ use crate::output;
 use crate::terminal::{self, columns, cut};
 use anyhow::bail;
 use clap::Args;
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{Encoding, Status};
 use hearth_client::{Ask, Connection};
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ pub struct TopArgs {
 }
 
 fn running() -> anyhow::Result<Option<Connection>> {
-    Ok(Connection::open_running(&Place::of_user(), Encoding::Bincode)?)
+    Ok(Connection::open_running(&Address::of_user(), Encoding::Bincode)?)
 }
 
 /// Tells how the daemon is.
@@ -98,7 +98,7 @@ pub fn stop() -> anyhow::Result<ExitCode> {
     };
     connection.call(Ask::Stop {})?;
     // The lock goes last: when it is free, nothing is left.
-    let lock = Place::of_user().lock();
+    let lock = Address::of_user().lock();
     let deadline = Instant::now() + Duration::from_secs(100);
     while !is_free(&lock) {
         if Instant::now() > deadline {

@@ -172,7 +172,8 @@ fn compile(hearth: &mut Connection, program: &Path, view: &ViewArgs) -> anyhow::
         arguments.push("{}".to_owned());
     }
     working_directory::here()?;
-    let order = Order { subject: view.subject.clone(), arguments, ..Order::here()? };
+    let here = Order::here().context("cannot tell the working directory")?;
+    let order = Order { subject: view.subject.clone(), arguments, ..here };
     let run = hearth.run(order, RunInput { input: Some(bytes.into()), ..RunInput::default() })?;
     if let Some(reason) = &run.no_coverage {
         bail!("{} has no coverage: {reason}", program.display());

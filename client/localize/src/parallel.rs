@@ -1,7 +1,7 @@
 //! Questions to the daemon from as many threads as there are cores, each with a connection of its own.
 
 use anyhow::Context;
-use hearth_client::address::Place;
+use hearth_client::protocol::Address;
 use hearth_client::protocol::{Encoding, RunRef};
 use hearth_client::{Ask, Connection};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +16,9 @@ impl Connections {
     ///
     /// # Errors
     /// If the daemon cannot be reached or started.
-    pub fn open(place: &Place) -> anyhow::Result<Self> {
+    pub fn open(address: &Address) -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let connections = (0..cores).map(|_| Connection::open_at(place, Encoding::Bincode));
+        let connections = (0..cores).map(|_| Connection::open_at(address, Encoding::Bincode));
         Ok(Self(connections.collect::<Result<_, _>>()?))
     }
 

@@ -1,6 +1,6 @@
 //! Messages as bytes: JSON for everybody, bincode for Rust.
 
-use super::frame::{FRAME_LIMIT, HEAD_BYTES};
+use crate::frame::{FRAME_LIMIT, HEAD_BYTES};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,6 @@
 //! Frames: a length of four bytes, the least significant first, and as many bytes.
 
 use std::io;
-use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The longest frame, in bytes.
 pub const FRAME_LIMIT: usize = 64 << 20;
@@ -18,27 +17,22 @@ pub fn frame(payload: &[u8]) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// The length that a frame's head announces; `None` if it is beyond the limit.
-#[must_use]
-pub fn frame_length(head: [u8; HEAD_BYTES]) -> Option<usize> {
-    Some(u32::from_le_bytes(head) as usize).filter(|&length| length <= FRAME_LIMIT)
-}
-
-/// Reads what a frame's head announces. Memory grows with what comes.
+/// The length that a frame's head announces.
 ///
 /// # Errors
-/// If the frame is too long, or does not come to its end.
-pub async fn read_payload<R: AsyncRead + Unpin>(
-    reader: &mut R,
-    head: [u8; HEAD_BYTES],
-) -> io::Result<Vec<u8>> {
-    let announced = u32::from_le_bytes(head);
-    let length = frame_length(head)
-        .ok_or_else(|| io::Error::other(format!("a frame of {announced} bytes is too long")))?;
-    let mut payload = Vec::new();
-    reader.take(length as u64).read_to_end(&mut payload).await?;
-    if payload.len() < length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+/// If it is beyond a limit, of at most [`FRAME_LIMIT`].
+pub fn announced(head: [u8; HEAD_BYTES], limit: usize) -> io::Result<usize> {
+    let length = u32::from_le_bytes(head) as usize;
+    match length <= limit {
+        true => Ok(length),
+        false => Err(io::Error::other(format!("it announces a frame of over {limit} bytes"))),
     }
-    Ok(payload)
+}
+
+/// A payload, if it has come to its end. Who reads it should let memory grow with what comes.
+///
+/// # Errors
+/// If it has not.
+pub fn whole(payload: Vec<u8>, length: usize) -> io::Result<Vec<u8>> {
+    if payload.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(payload) }
 }

@@ -1,7 +1,7 @@
 //! Lists with a limit: a frame has room for millions of elements that say nothing, and each takes more memory than
 //! its bytes.
 
-use super::message::{RunInput, RunRef};
+use crate::message::{RunInput, RunRef};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -131,8 +131,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Limited<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Ask, Encoding, Order, Request, decode, encode};
-    use super::*;
+    use crate::{Ask, Encoding, Order, Request, decode, encode};
+    use crate::*;
 
     fn check(ask: Ask, expected: Option<&str>) {
         let bytes = encode(Encoding::Bincode, &Request { id: 1, ask }).expect("it can be written");

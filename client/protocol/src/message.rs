@@ -3,10 +3,11 @@
 //! Every field is always written, so that both encodings read what the other wrote; where JSON may leave one
 //! out, it has a default.
 
-use super::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL, limited};
+use crate::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL, limited};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 
 /// The first frame of a client, in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +106,7 @@ pub enum Ask {
     Batch {
         /// What to run.
         order: Order,
-        /// On what, in turn; at most [`INPUTS_LIMIT`](super::INPUTS_LIMIT).
+        /// On what, in turn; at most [`INPUTS_LIMIT`](crate::INPUTS_LIMIT).
         #[serde(deserialize_with = "limited::inputs")]
         inputs: Vec<RunInput>,
     },
@@ -247,9 +248,8 @@ impl Order {
     ///
     /// # Errors
     /// If the working directory is gone.
-    pub fn here() -> crate::Result<Self> {
-        let directory = std::env::current_dir()
-            .map_err(|error| crate::Error::System { what: "tell the working directory", error })?;
+    pub fn here() -> io::Result<Self> {
+        let directory = std::env::current_dir()?;
         let variables = std::env::vars_os();
         let plain = |text: std::ffi::OsString| text.into_string().ok();
         let environment = variables.filter_map(|(name, value)| Some((plain(name)?, plain(value)?))).collect();

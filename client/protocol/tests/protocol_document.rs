@@ -1,6 +1,6 @@
 //! `PROTOCOL.md` and the code say the same.
 
-use hearth_client::protocol::{
+use hearth_protocol::{
     Aggregation, Answer, Ask, Body, Encoding, FRAME_LIMIT, FailureKind, Formula, Hello, Level, Limits,
     Measure, Order, Outcome, Reply, Request, RunInput, RunRef, Welcome, decode, encode,
 };

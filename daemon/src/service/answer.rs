@@ -4,13 +4,13 @@ use super::store::Kept;
 use super::{Service, failure};
 use crate::places::Places;
 use crate::subject_map::SubjectMap;
-use hearth_client::protocol::{
-    Aggregation, Answer, Ask, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount,
-    Level, Measure, QualityInfo, RunRef, Suspect,
-};
 use hearth_coverage::counts::Counts;
 use hearth_coverage::score;
 use hearth_coverage::spectrum::Spectrum;
+use hearth_protocol::{
+    Aggregation, Answer, Ask, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount,
+    Level, Measure, QualityInfo, RunRef, Suspect,
+};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -5,9 +5,8 @@ use crate::launch::Launcher;
 use crate::limits::{
     ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUN_NICENESS, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL,
 };
-use hearth_client::address::Place;
-use hearth_client::protocol::{Failure, FailureKind};
-use hearth_client::start::{READY, connect};
+use hearth_protocol::address::READY;
+use hearth_protocol::{Address, Failure, FailureKind};
 use listenfd::ListenFd;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
@@ -25,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where its socket is.
-    pub place: Place,
+    pub address: Address,
     /// The program that becomes a launcher.
     pub launcher: PathBuf,
     /// It ends when no client has been connected for so long.
@@ -50,19 +49,19 @@ pub enum Ended {
 /// # Errors
 /// If it cannot listen.
 pub fn serve(options: &Options) -> io::Result<Ended> {
-    options.place.prepare().map_err(io::Error::other)?;
-    let Some(lock) = take_lock_or_find_another(&options.place)? else {
+    options.address.prepare().map_err(io::Error::other)?;
+    let Some(lock) = take_lock_or_find_another(&options.address)? else {
         say_ready()?;
         return Ok(Ended::AnotherServes);
     };
     // A daemon that a client started must not end with the client's terminal.
     let _ = setsid();
     raise_descriptor_limit();
-    trim(&options.place.log());
+    trim(&options.address.log());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let run_threads = tokio::runtime::Builder::new_current_thread().on_thread_start(stand_back).build()?;
     let kept_bytes = options.kept_bytes.unwrap_or(KEPT_BYTES);
-    let hidden = vec![options.place.directory().to_owned()];
+    let hidden = vec![options.address.directory().to_owned()];
     let launcher = Launcher { program: options.launcher.clone(), hidden };
     let service =
         Arc::new(Service::new(launcher, kept_bytes, options.demangle, run_threads.handle().clone()));
@@ -103,20 +102,20 @@ impl Lock {
 
 /// The process that holds the lock, as it says itself.
 #[must_use]
-pub fn holder(place: &Place) -> Option<u32> {
+pub fn holder(address: &Address) -> Option<u32> {
     let mut text = String::new();
-    File::open(place.lock()).ok()?.read_to_string(&mut text).ok()?;
+    File::open(address.lock()).ok()?.read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }
 
 /// The lock, or `None` if another daemon listens. Who has the lock and does not listen is about to do so, or to end.
-fn take_lock_or_find_another(place: &Place) -> io::Result<Option<Lock>> {
+fn take_lock_or_find_another(address: &Address) -> io::Result<Option<Lock>> {
     let deadline = Instant::now() + RUNS_DEADLINE + 2 * ENDING_DEADLINE;
     loop {
-        if let Some(lock) = Lock::take(&place.lock())? {
+        if let Some(lock) = Lock::take(&address.lock())? {
             return Ok(Some(lock));
         }
-        match connect(place) {
+        match address.connect() {
             Ok(_) => return Ok(None),
             Err(error) if Instant::now() > deadline => return Err(error),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
@@ -149,13 +148,13 @@ fn trim(log: &Path) {
 
 /// The socket, and whether it is this process's own: the one it was activated with is not, a new one in place of
 /// what a dead daemon left is.
-fn bind(place: &Place) -> io::Result<(UnixListener, bool)> {
+fn bind(address: &Address) -> io::Result<(UnixListener, bool)> {
     let given = ListenFd::from_env().take_unix_listener(0)?;
     let is_own = given.is_none();
     let listener = match given {
         Some(listener) => listener,
         None => {
-            let path = place.socket();
+            let path = address.socket();
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -170,9 +169,9 @@ fn bind(place: &Place) -> io::Result<(UnixListener, bool)> {
 }
 
 async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
-    let (listener, is_own) = bind(&options.place)?;
+    let (listener, is_own) = bind(&options.address)?;
     say_ready()?;
-    tracing::info!(socket = %options.place.socket().display(), "listening");
+    tracing::info!(socket = %options.address.socket().display(), "listening");
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut tidy = tokio::time::interval(TIDY_INTERVAL.min(options.idle).max(Duration::from_millis(100)));
@@ -206,7 +205,7 @@ async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
     tracing::info!(why, "ending");
     // New clients start a new daemon as soon as the lock is free.
     if is_own {
-        let _ = fs::remove_file(options.place.socket());
+        let _ = fs::remove_file(options.address.socket());
     }
     drop(listener);
     service.cores.close();

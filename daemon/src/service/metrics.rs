@@ -1,6 +1,6 @@
 //! How long answers took.
 
-use hearth_client::protocol::Latency;
+use hearth_protocol::Latency;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

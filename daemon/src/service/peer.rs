@@ -3,8 +3,8 @@
 //! A client is served if it is of the daemon's own user, and of its own process and user namespaces: a program in
 //! Hearth's sandbox that finds the socket must not be able to ask for what the sandbox denies it.
 
-use hearth_client::address::DIRECTORY_VARIABLE;
-use hearth_client::protocol::{Failure, FailureKind};
+use hearth_protocol::address::DIRECTORY_VARIABLE;
+use hearth_protocol::{Failure, FailureKind};
 use nix::sys::socket::{getsockopt, sockopt::PeerPidfd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, getuid, pidfd_open};

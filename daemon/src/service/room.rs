@@ -8,7 +8,7 @@ use crate::limits::{
     ANSWERS_WAITING_FOR_ROOM, FRAMES_BYTES, ROOM_DEADLINE, SHORT_FRAME_BYTES, TAKING_DEADLINE,
     UNCOUNTED_FRAME_BYTES,
 };
-use hearth_client::protocol::{FRAME_LIMIT, Failure, FailureKind};
+use hearth_protocol::{FRAME_LIMIT, Failure, FailureKind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

@@ -8,7 +8,7 @@ use crate::order::{Order as PoolOrder, Resolved, has_place_for_input, nameless_i
 use crate::run::{OutputFile, RunRequest};
 use crate::worker::Answer as PoolAnswer;
 use crate::zygote::WarmPoint;
-use hearth_client::protocol::{
+use hearth_protocol::{
     Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Order, RunDone, RunInput,
 };
 use std::fs::{self, OpenOptions};
@@ -239,6 +239,6 @@ fn microseconds(time: Duration) -> u64 {
 mod tests {
     #[test]
     fn clients_and_the_shim_mean_the_same_path() {
-        assert_eq!(hearth_client::protocol::CRASH_PATH, hearth_shim_abi::CRASH_PATH);
+        assert_eq!(hearth_protocol::CRASH_PATH, hearth_shim_abi::CRASH_PATH);
     }
 }

@@ -10,10 +10,10 @@ use crate::limits::{
     ANSWER_TAKING_DEADLINE, ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL,
     HELLO_BYTES, REQUESTS_UNDER_WAY, SHORT_FRAME_BYTES, SMALL_SET, TAKING_DEADLINE, WRITE_BYTES,
 };
-use hearth_client::protocol::{
+use hearth_protocol::{
     Answer, Ask, BUILD, Body, CodecError, Encoding, FRAME_LIMIT, Failure, FailureKind, HEAD_BYTES, Hello,
-    Level, MAGIC, Measure, Order, PROTOCOL, Reply, Request, RunInput, Welcome, decode, frame_length,
-    message_frame, read_payload,
+    Level, MAGIC, Measure, Order, PROTOCOL, Reply, Request, RunInput, Welcome, announced, decode,
+    message_frame, whole,
 };
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -315,7 +315,10 @@ async fn read_head<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Option
 
 /// Reads what a head announces.
 async fn read_rest<R: AsyncReadExt + Unpin>(reader: &mut R, head: [u8; HEAD_BYTES]) -> io::Result<Vec<u8>> {
-    in_time(read_payload(reader, head)).await
+    let length = announced(head, FRAME_LIMIT)?;
+    let mut payload = Vec::new();
+    in_time(reader.take(length as u64).read_to_end(&mut payload)).await?;
+    whole(payload, length)
 }
 
 /// The first frame.
@@ -323,12 +326,6 @@ async fn read_hello<R: AsyncReadExt + Unpin>(reader: &mut R) -> io::Result<Vec<u
     let head = read_head(reader).await?.ok_or(io::ErrorKind::UnexpectedEof)?;
     announced(head, HELLO_BYTES)?;
     read_rest(reader, head).await
-}
-
-/// The length that a head announces, if it is within a limit.
-fn announced(head: [u8; HEAD_BYTES], limit: usize) -> io::Result<usize> {
-    let length = frame_length(head).filter(|&length| length <= limit);
-    length.ok_or_else(|| io::Error::other(format!("it announces a frame of over {limit} bytes")))
 }
 
 async fn in_time<T>(reading: impl Future<Output = io::Result<T>>) -> io::Result<T> {

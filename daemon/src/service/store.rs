@@ -5,8 +5,8 @@
 //! request; when they alone fill the budget, no more runs are kept.
 
 use crate::subject_map::SubjectMap;
-use hearth_client::protocol::{Failure, FailureKind, Outcome, RunInfo, RunRef};
 use hearth_coverage::spectrum::Spectrum;
+use hearth_protocol::{Failure, FailureKind, Outcome, RunInfo, RunRef};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
