@@ -1,40 +1,198 @@
-//! Keeps subjects warm and runs them.
+//! The daemon: answers clients on a socket.
 //!
-//! A [`Zygote`](zygote::Zygote) is a subject's process at its warm point; each run is forked from it, and its
-//! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. Before a subject
-//! starts, [`launch`] puts it into a sandbox.
+//! [`listen`] owns the socket, [`session`] one client's connection, [`Service`] everything they share.
+//! Questions about kept runs are answered at once; runs wait for a core, in the order they were asked for.
 
-mod areas;
-pub mod cores;
-mod counted;
-pub mod counters;
-pub mod error;
-pub mod harvest;
-mod inside;
-pub mod launch;
-mod library_point;
+mod answer;
 pub mod limits;
-pub mod mappings;
-pub mod memory;
-pub mod order;
-pub mod packet;
-pub mod places;
-pub mod pool;
-pub mod program;
-pub mod revision;
-pub mod run;
-pub mod sandbox;
-pub mod service;
-pub mod shim;
-mod stage;
-pub mod subject_map;
-pub mod usage;
-pub mod worker;
-pub mod zygote;
+mod listen;
+mod metrics;
+mod peer;
+mod room;
+mod runs;
+mod session;
+mod store;
 
-pub use error::Error;
-pub use pool::Pool;
-pub use run::{Outcome, Run, RunRequest};
-pub use subject_map::SubjectMap;
-pub use worker::{Answer, Worker};
-pub use zygote::{WarmPoint, Zygote, ZygoteKey};
+use crate::limits::LONG_QUESTIONS;
+use hearth_protocol::{
+    Answer, Ask, BUILD, Failure, FailureKind, STATUS_FORMAT, Status, SubjectInfo, ZygoteInfo,
+};
+use hearth_runner::error::Error;
+use hearth_runner::launch::Launcher;
+use hearth_runner::order::Resolver;
+use hearth_runner::pool::Pool;
+use hearth_subject::{Entry, Store as SubjectStore};
+pub use listen::{Ended, Options, holder, serve};
+use metrics::Metrics;
+use room::Frames;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use store::Store;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, Semaphore};
+
+/// Makes a function's name readable.
+pub type Demangle = fn(&[u8], &mut Vec<u8>);
+
+/// What all sessions share.
+#[derive(Debug)]
+pub struct Service {
+    pool: Pool,
+    resolver: Resolver,
+    store: Mutex<Store>,
+    metrics: Metrics,
+    demangle: Demangle,
+    /// Whose blocking threads do the runs.
+    run_threads: Handle,
+    /// One permit for each core.
+    cores: Arc<Semaphore>,
+    core_count: u32,
+    /// One permit for each question that takes long and may be worked on.
+    long_questions: Arc<Semaphore>,
+    frames: Frames,
+    queued: AtomicU32,
+    running: AtomicU32,
+    sessions: AtomicU32,
+    started: Instant,
+    /// Told when the daemon is to end.
+    stop: Notify,
+}
+
+impl Service {
+    /// A service that starts zygotes with `launcher`, keeps at most `kept_bytes` of spectra and works on runs on the
+    /// blocking threads of `run_threads`.
+    #[must_use]
+    pub fn new(launcher: Launcher, kept_bytes: u64, demangle: Demangle, run_threads: Handle) -> Self {
+        let core_count = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        Self {
+            pool: Pool::new(launcher),
+            resolver: Resolver::for_daemon(),
+            store: Mutex::new(Store::new(kept_bytes)),
+            metrics: Metrics::default(),
+            demangle,
+            run_threads,
+            cores: Arc::new(Semaphore::new(core_count as usize)),
+            core_count,
+            long_questions: Arc::new(Semaphore::new(LONG_QUESTIONS)),
+            frames: Frames::default(),
+            queued: AtomicU32::new(0),
+            running: AtomicU32::new(0),
+            sessions: AtomicU32::new(0),
+            started: Instant::now(),
+            stop: Notify::new(),
+        }
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        // The store is whole between statements, so a thread that died with the lock did no harm to it.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Is everything at hand that the question needs, or must it be worked out first?
+    fn is_ready_for(&self, ask: &Ask) -> bool {
+        match ask {
+            Ask::Delta { run, .. } => self.store().get(run).is_ok_and(|kept| kept.map.has_places()),
+            _ => true,
+        }
+    }
+
+    /// Answers what needs no run.
+    fn answer(&self, ask: &Ask) -> Result<Answer, Failure> {
+        match ask {
+            Ask::Subjects {} => subjects(),
+            Ask::Runs {} => Ok(Answer::Runs(self.store().list())),
+            Ask::Name { run, name } => {
+                let forgotten = self.store().name(run, name)?;
+                drop(forgotten);
+                Ok(Answer::Ok {})
+            }
+            Ask::Forget { runs } => {
+                let ids = self.store().ids(runs)?;
+                // One by one, so that others need not wait until all are gone.
+                for id in ids {
+                    let forgotten = self.store().remove(id);
+                    drop(forgotten);
+                }
+                Ok(Answer::Ok {})
+            }
+            Ask::Status {} => Ok(Answer::Status(Box::new(self.status()))),
+            Ask::Stop {} => {
+                self.stop.notify_one();
+                Ok(Answer::Ok {})
+            }
+            ask => answer::answer(self, ask),
+        }
+    }
+
+    fn status(&self) -> Status {
+        let (kept_runs, kept_bytes, kept_limit_bytes) = self.store().sizes();
+        let zygotes = self.pool.idle().into_iter().map(|(key, memory_bytes, idle)| ZygoteInfo {
+            binary: key.binary.to_string_lossy().into_owned(),
+            arguments: key.arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
+            warm: key.warm.to_string(),
+            memory_bytes,
+            idle_ms: idle.as_millis() as u64,
+        });
+        Status {
+            format: STATUS_FORMAT,
+            build: BUILD.to_owned(),
+            pid: std::process::id(),
+            uptime_s: self.started.elapsed().as_secs(),
+            sessions: self.sessions.load(Ordering::Relaxed),
+            queued: self.queued.load(Ordering::Relaxed),
+            running: self.running.load(Ordering::Relaxed),
+            cores: self.core_count,
+            memory_bytes: metrics::own_memory(),
+            kept_runs,
+            kept_bytes,
+            kept_limit_bytes,
+            zygotes: zygotes.collect(),
+            latencies: self.metrics.latencies(),
+        }
+    }
+}
+
+/// Counts up while it lives.
+struct Counted {
+    service: Arc<Service>,
+    counter: fn(&Service) -> &AtomicU32,
+}
+
+impl Counted {
+    fn new(service: &Arc<Service>, counter: fn(&Service) -> &AtomicU32) -> Self {
+        counter(service).fetch_add(1, Ordering::Relaxed);
+        Self { service: service.clone(), counter }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        (self.counter)(&self.service).fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn subjects() -> Result<Answer, Failure> {
+    let internal = |error: hearth_subject::Error| Failure::new(FailureKind::Internal, error.to_string());
+    let entries = SubjectStore::open().and_then(|store| store.list()).map_err(internal)?;
+    let subjects = entries.into_iter().filter_map(|entry| match entry {
+        Entry::Ready(subject) => Some(SubjectInfo {
+            name: subject.id().to_owned(),
+            binary: subject.binary().to_string_lossy().into_owned(),
+            instrumented: subject.manifest.notes.count > 0,
+        }),
+        _ => None,
+    });
+    Ok(Answer::Subjects(subjects.collect()))
+}
+
+/// A failure to carry out an order, or one of the daemon's own.
+fn failure(error: &Error) -> Failure {
+    let kind = match error {
+        Error::Launch { .. } | Error::System { .. } | Error::Quarantined { .. } | Error::ZygoteLost(_) => {
+            FailureKind::Internal
+        }
+        _ => FailureKind::Order,
+    };
+    Failure::new(kind, error.to_string())
+}

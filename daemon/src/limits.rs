@@ -1,68 +1,6 @@
-//! Every limit of the daemon, with its unit.
+//! Every limit of sessions and of what the daemon keeps, with its unit. Those of runs are the runner's.
 
 use std::time::Duration;
-
-/// A subject that has not reached its warm point by then will not.
-pub const WARM_DEADLINE: Duration = Duration::from_secs(30);
-/// A zygote answers at once; one that does not is lost.
-pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
-/// How often the memory and the output of a run are looked at, at the most.
-pub const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// A look is followed by a pause of so many times what it took, so that it costs little of a run's time.
-pub const LOOK_PAUSE: u32 = 100;
-/// But not by a longer one.
-pub const LOOK_INTERVAL_MOST: Duration = Duration::from_millis(500);
-/// Processes besides a run's own that count for its user or group: the launcher and the zygote.
-pub const OWN_PROCESSES: u64 = 2;
-/// Processes for each of a run's: itself and its keeper.
-pub const PROCESSES_EACH: u64 = 2;
-/// Processes of a run that are counted.
-pub const CHILDREN: usize = 1 << 16;
-/// Processes of a run whose memory is kept before those that have ended are let go.
-pub const CHILDREN_KEPT: usize = 16;
-/// Programs that runs execute of which is kept where their counters are.
-pub const IMAGES: usize = 64;
-/// Objects without notes that are named one by one.
-pub const NOTES_NAMED: usize = 3;
-/// Files that a run may leave behind.
-pub const FILES: usize = 4096;
-/// Areas that a sandbox has, besides those that the order needs.
-pub const AREAS: usize = 64;
-/// Files and directories that a run may have at a time in an area.
-pub const AREA_INODES: usize = 1 << 16;
-/// Directories below each other in which files of a run are looked for.
-pub const AREA_DEPTH: usize = 128;
-/// An area in which the order names nothing is made fresh if it was used and is older than this: what changes there on the
-/// machine is seen so much later at the most.
-pub const AREA_AGE: Duration = Duration::from_secs(1);
-/// What the daemon asks of a launcher, in bytes.
-pub const COMMAND_BYTES: usize = 16 << 10;
-/// What a launcher says, in bytes.
-pub const REPORT_BYTES: usize = 512 << 10;
-/// Notes of a run that are read before its limits are looked at again.
-pub const NOTES_AT_ONCE: usize = 1024;
-/// Private mappings larger than this, in bytes, are mostly reserved, not used; nothing is done ahead for them.
-pub const RESERVED_BYTES: u64 = 1 << 30;
-/// What a zygote writes before its warm point and is shown if it fails, in bytes.
-pub const START_OUTPUT_BYTES: usize = 4096;
-/// What a zygote writes to a stream before its warm point and its runs begin with, in bytes.
-pub const EARLY_OUTPUT_BYTES: u64 = 1 << 20;
-/// Zygotes a pool keeps at the most: the four kinds of a localization for each of 32 cores. Each takes five descriptors, of
-/// which a process has 1024 by default.
-pub const ZYGOTES: usize = 128;
-/// A zygote that was not used for so long is ended.
-pub const ZYGOTE_AGE: Duration = Duration::from_secs(30 * 60);
-/// Memory of all zygotes together, and of what is kept to read their runs' counters, in bytes; beyond it those unused for
-/// longest are ended.
-pub const ZYGOTE_BYTES: u64 = 4 << 30;
-/// A key whose zygotes were lost so often in a row is not tried again for a while.
-pub const LOSSES: u32 = 3;
-/// For so long.
-pub const QUARANTINE: Duration = Duration::from_secs(60);
-/// gcov's structures are looked at up to these numbers, so that scribbled ones cannot lead anywhere.
-pub const OBJECTS: usize = 1 << 16;
-/// See [`OBJECTS`].
-pub const FUNCTIONS: u32 = 1 << 24;
 
 /// Clients connected at a time.
 pub const SESSIONS: u32 = 256;
@@ -107,35 +45,5 @@ pub const RUNS_DEADLINE: Duration = Duration::from_secs(70);
 pub const ENDING_DEADLINE: Duration = Duration::from_secs(5);
 /// How often a client that has all its requests under way is asked whether it is still there.
 pub const HANG_UP_INTERVAL: Duration = Duration::from_millis(100);
-/// How far runs stand back behind what works on them in the daemon, and that behind what answers questions, in steps
-/// of niceness.
-pub const RUN_NICENESS: i32 = 5;
 /// The log is emptied at the start if it is longer, in bytes.
 pub const LOG_BYTES: u64 = 10 << 20;
-
-/// What a run may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunLimits {
-    /// Time on the wall, in milliseconds.
-    pub wall_ms: u64,
-    /// Processor time, in seconds.
-    pub cpu_s: u64,
-    /// Memory, with what it has from its zygote, in bytes.
-    pub memory_bytes: u64,
-    /// Standard output, standard error and all files together, in bytes.
-    pub output_bytes: u64,
-    /// Processes at a time.
-    pub processes: u64,
-}
-
-impl Default for RunLimits {
-    fn default() -> Self {
-        Self { wall_ms: 60_000, cpu_s: 60, memory_bytes: 2 << 30, output_bytes: 64 << 20, processes: 400 }
-    }
-}
-
-/// All processes of a namespace in which a run may have so many.
-#[must_use]
-pub fn most_processes(of_run: u64) -> u64 {
-    of_run.saturating_mul(PROCESSES_EACH).saturating_add(OWN_PROCESSES)
-}

@@ -3,9 +3,9 @@
 
 use crate::small_subject::SmallSubject;
 use crate::{hearth, project};
-use hearth_daemon::launch::SandboxPolicy;
-use hearth_daemon::limits::RunLimits;
-use hearth_daemon::{Answer, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
+use hearth_runner::launch::SandboxPolicy;
+use hearth_runner::limits::RunLimits;
+use hearth_runner::{Answer, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -277,7 +277,7 @@ fn counters_are_what_a_debugger_reads() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let key = key(&subject, directory.path());
     let mut worker =
-        hearth_daemon::Worker::start(&hearth().into(), &key, Some(subject.map.clone())).expect("a zygote");
+        hearth_runner::Worker::start(&hearth().into(), &key, Some(subject.map.clone())).expect("a zygote");
     let outside = Outside::new();
     // Where the debugger stops: the fatal signal itself, or the system call that ends the process.
     for (name, stop) in [

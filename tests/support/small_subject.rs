@@ -1,6 +1,6 @@
 //! A small instrumented program, compiled and registered in a store of its own.
 
-use hearth_daemon::SubjectMap;
+use hearth_runner::SubjectMap;
 use hearth_subject::{Addition, Store, Subject};
 use std::path::{Path, PathBuf};
 use std::process::Command;

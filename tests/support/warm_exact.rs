@@ -3,9 +3,9 @@
 
 use hearth_coverage::coverage::{Counters, Workspace};
 use hearth_coverage::{Data, ObjectCoverage};
-use hearth_daemon::launch::{SandboxPolicy, plain_command};
-use hearth_daemon::limits::RunLimits;
-use hearth_daemon::{Answer, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_runner::launch::{SandboxPolicy, plain_command};
+use hearth_runner::limits::RunLimits;
+use hearth_runner::{Answer, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_subject::Subject;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ impl Bench {
 
     /// Runs one input both ways and compares.
     pub fn check(&self, input: &[u8]) -> Result<WarmCompared, String> {
-        let request = hearth_daemon::RunRequest {
+        let request = hearth_runner::RunRequest {
             input: Some(input.to_vec()),
             keep_counters: true,
             ..Default::default()

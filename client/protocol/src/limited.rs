@@ -131,8 +131,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Limited<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Ask, Encoding, Order, Request, decode, encode};
     use crate::*;
+    use crate::{Ask, Encoding, Order, Request, decode, encode};
 
     fn check(ask: Ask, expected: Option<&str>) {
         let bytes = encode(Encoding::Bincode, &Request { id: 1, ask }).expect("it can be written");

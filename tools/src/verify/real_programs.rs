@@ -16,7 +16,7 @@ mod workload;
 
 use anyhow::bail;
 use counts::{Compared, Counts, KINDS};
-use hearth_daemon::{SubjectMap, WarmPoint};
+use hearth_runner::{SubjectMap, WarmPoint};
 use hearth_subject::Store;
 use sides::{Seen, Sides};
 use std::path::Path;

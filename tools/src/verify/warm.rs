@@ -3,9 +3,9 @@
 use crate::programs::csmith_program;
 use crate::warm_exact::{Bench, WarmCompared};
 use anyhow::{Context, bail};
-use hearth_daemon::launch::SandboxPolicy;
-use hearth_daemon::limits::RunLimits;
-use hearth_daemon::{Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_runner::launch::SandboxPolicy;
+use hearth_runner::limits::RunLimits;
+use hearth_runner::{Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_subject::{Store, Subject};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, OpenOptions};

@@ -6,8 +6,8 @@ use hearth_coverage::ObjectCoverage;
 use hearth_coverage::coverage::{Counters, Workspace};
 use hearth_coverage::format::{gcov_json, lcov};
 use hearth_coverage::tree::{Branches, Tree};
-use hearth_daemon::error::{Error, Result};
-use hearth_daemon::{Answer, Worker};
+use hearth_runner::error::{Error, Result};
+use hearth_runner::{Answer, Worker};
 use std::path::Path;
 
 /// The formats of a run's report.

@@ -1,8 +1,8 @@
 //! What is told of runs, for people and as JSON.
 
 use hearth_client::protocol::Bytes;
-use hearth_daemon::run::Times;
-use hearth_daemon::{Answer, SubjectMap};
+use hearth_runner::run::Times;
+use hearth_runner::{Answer, SubjectMap};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;

@@ -2,7 +2,7 @@
 
 use hearth_coverage::coverage::{Counters, Workspace};
 use hearth_coverage::{Data, ObjectCoverage};
-use hearth_daemon::{Answer, SubjectMap};
+use hearth_runner::{Answer, SubjectMap};
 use std::fs;
 use std::path::Path;
 

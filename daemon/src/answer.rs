@@ -2,8 +2,6 @@
 
 use super::store::Kept;
 use super::{Service, failure};
-use crate::places::Places;
-use crate::subject_map::SubjectMap;
 use hearth_coverage::counts::Counts;
 use hearth_coverage::score;
 use hearth_coverage::spectrum::Spectrum;
@@ -11,6 +9,8 @@ use hearth_protocol::{
     Aggregation, Answer, Ask, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount,
     Level, Measure, QualityInfo, RunRef, Suspect,
 };
+use hearth_runner::places::Places;
+use hearth_runner::subject_map::SubjectMap;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -175,7 +175,7 @@ fn source_name(map: &SubjectMap, source: u32) -> String {
 fn function_name(
     service: &Service,
     map: &SubjectMap,
-    place: &crate::places::FunctionPlace,
+    place: &hearth_runner::places::FunctionPlace,
 ) -> Result<String> {
     let name = place.name(map).map_err(|error| failure(&error))?;
     let mut readable = Vec::new();

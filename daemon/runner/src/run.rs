@@ -1,7 +1,7 @@
 //! One run: what is asked for, and what came of it.
 
-use crate::harvest::Harvest;
 use crate::limits::RunLimits;
+use crate::observe::harvest::Harvest;
 pub use hearth_protocol::Outcome;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -3,13 +3,13 @@
 
 use crate::areas::WrittenFile;
 use crate::cores::Idle;
-use crate::counters::{CounterMap, DUMPED_OFFSET, object_of};
 use crate::error::{Error, Result};
-use crate::harvest::{Additions, Counting, Harvest, How, Places, Visit};
 use crate::inside::{Inside, Process};
 use crate::limits::{IMAGES, NOTES_NAMED};
 use crate::mappings::Mappings;
 use crate::memory::Memory;
+use crate::observe::counters::{CounterMap, DUMPED_OFFSET, object_of};
+use crate::observe::harvest::{Additions, Counting, Harvest, How, Places, Visit};
 use crate::run::OutputFile;
 use crate::stage::Notes;
 use crate::subject_map::SubjectMap;

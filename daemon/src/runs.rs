@@ -2,15 +2,17 @@
 
 use super::store::Kept;
 use super::{Counted, Service, failure};
-use crate::launch::SandboxPolicy;
-use crate::limits::RunLimits;
-use crate::order::{Order as PoolOrder, Resolved, has_place_for_input, nameless_input, other_arguments};
-use crate::run::{OutputFile, RunRequest};
-use crate::worker::Answer as PoolAnswer;
-use crate::zygote::WarmPoint;
 use hearth_protocol::{
     Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Order, RunDone, RunInput,
 };
+use hearth_runner::launch::SandboxPolicy;
+use hearth_runner::limits::RunLimits;
+use hearth_runner::order::{
+    Order as PoolOrder, Resolved, has_place_for_input, nameless_input, other_arguments,
+};
+use hearth_runner::run::{OutputFile, RunRequest};
+use hearth_runner::worker::Answer as PoolAnswer;
+use hearth_runner::zygote::WarmPoint;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;

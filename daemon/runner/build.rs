@@ -6,7 +6,7 @@ use std::process::Command;
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let root = here.parent().expect("the workspace is above").to_owned();
+    let root = here.ancestors().nth(2).expect("the workspace is above").to_owned();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     for path in ["shim/src", "shim/Cargo.toml", "shim/abi", "Cargo.lock"] {
         println!("cargo:rerun-if-changed={}", root.join(path).display());

@@ -4,9 +4,9 @@
 //! name are forgotten, those unused for longest first. Runs with a name are kept until they are forgotten by
 //! request; when they alone fill the budget, no more runs are kept.
 
-use crate::subject_map::SubjectMap;
 use hearth_coverage::spectrum::Spectrum;
 use hearth_protocol::{Failure, FailureKind, Outcome, RunInfo, RunRef};
+use hearth_runner::subject_map::SubjectMap;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! A zygote with what it takes to turn its runs' counters into spectra.
 
 use crate::cores::Place;
-use crate::counted::without_notes;
-use crate::counters::Array;
 use crate::error::{Error, Result};
-use crate::harvest::Counting;
 use crate::launch::Launcher;
+use crate::observe::counted::without_notes;
+use crate::observe::counters::Array;
+use crate::observe::harvest::Counting;
 use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};

@@ -4,8 +4,8 @@
 //! warm point.
 
 use crate::cores::step_aside;
-use crate::counters::{Array, CounterMap};
 use crate::memory::{Memory, PAGE_BYTES};
+use crate::observe::counters::{Array, CounterMap};
 use std::collections::BTreeMap;
 use std::io;
 use std::slice;

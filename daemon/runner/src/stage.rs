@@ -2,10 +2,10 @@
 
 use crate::areas::{Areas, Written, WrittenFile};
 use crate::error::{During, Error, Result};
-use crate::harvest::Additions;
 use crate::inside::Inside;
 use crate::limits::{CHILDREN, FILES, NOTES_AT_ONCE};
 use crate::memory::{Memory, tells_own_pages};
+use crate::observe::harvest::Additions;
 use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
 use hearth_shim_abi::{

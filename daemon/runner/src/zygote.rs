@@ -2,10 +2,7 @@
 
 use crate::areas::Areas;
 use crate::cores::{Binding, Idle, Place};
-use crate::counted::{Counted, Images, Reading, children};
-use crate::counters::{CounterMap, DUMPED_OFFSET};
 use crate::error::{During, Error, Result};
-use crate::harvest::{Counting, Visit};
 use crate::launch::{Launched, Launcher, Order, SandboxPolicy};
 use crate::library_point;
 use crate::limits::{
@@ -14,6 +11,9 @@ use crate::limits::{
 };
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES, tells_own_pages};
+use crate::observe::counted::{Counted, Images, Reading, children};
+use crate::observe::counters::{CounterMap, DUMPED_OFFSET};
+use crate::observe::harvest::{Counting, Visit};
 use crate::packet::{self, Packet, Received};
 use crate::program;
 use crate::revision::Files;

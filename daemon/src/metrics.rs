@@ -81,7 +81,7 @@ fn upper_end(bucket: usize) -> u64 {
 pub fn own_memory() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = statm.split_ascii_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
-    pages * crate::memory::PAGE_BYTES
+    pages * hearth_runner::memory::PAGE_BYTES
 }
 
 #[cfg(test)]

@@ -1,0 +1,37 @@
+//! Keeps subjects warm and runs them.
+//!
+//! A [`Zygote`](zygote::Zygote) is a subject's process at its warm point; each run is forked from it, and its
+//! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. Before a subject
+//! starts, [`launch`] puts it into a sandbox.
+
+mod areas;
+pub mod cores;
+pub mod error;
+mod inside;
+pub mod launch;
+mod library_point;
+pub mod limits;
+pub mod mappings;
+pub mod memory;
+pub mod observe;
+pub mod order;
+pub mod packet;
+pub mod places;
+pub mod pool;
+pub mod program;
+pub mod revision;
+pub mod run;
+pub mod sandbox;
+pub mod shim;
+mod stage;
+pub mod subject_map;
+pub mod usage;
+pub mod worker;
+pub mod zygote;
+
+pub use error::Error;
+pub use pool::Pool;
+pub use run::{Outcome, Run, RunRequest};
+pub use subject_map::SubjectMap;
+pub use worker::{Answer, Worker};
+pub use zygote::{WarmPoint, Zygote, ZygoteKey};

@@ -1,0 +1,5 @@
+//! What is observed of runs: nothing, or what they count.
+
+pub(crate) mod counted;
+pub mod counters;
+pub mod harvest;
