@@ -3,7 +3,7 @@
 use super::store::Kept;
 use super::{Counted, Service, failure};
 use hearth_protocol::{
-    Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Order, RunDone, RunInput,
+    Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Observe, Order, RunDone, RunInput,
 };
 use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
@@ -91,8 +91,14 @@ fn run_now(
     if input.environment.iter().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
         return Err(Failure::new(FailureKind::Order, "a variable of the environment has a NUL in it"));
     }
-    if input.skips_coverage && input.name.is_some() {
-        let problem = "a run whose coverage is skipped is not kept, so it can have no name";
+    let problem = match input.observe {
+        Observe::Nothing if input.name.is_some() => {
+            Some("a run of which nothing is observed is not kept, so it can have no name")
+        }
+        Observe::Counters => Some("the daemon does not send counters; observe the spectrum"),
+        Observe::Nothing | Observe::Spectrum => None,
+    };
+    if let Some(problem) = problem {
         return Err(Failure::new(FailureKind::Order, problem));
     }
     let arguments = input.arguments.as_deref().map(|arguments| other_arguments(&resolved.key, arguments));
@@ -103,9 +109,8 @@ fn run_now(
         directory: None,
         environment: input.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         limits: limits(&order.limits),
-        keep_counters: false,
+        observe: input.observe,
         hides_program: input.hides_program,
-        skips_coverage: input.skips_coverage,
         unwanted: Some(unwanted.clone()),
     };
     let answer = service.pool.run(&resolved.key, resolved.map.as_ref(), &request);
@@ -143,7 +148,7 @@ fn done(
     name: Option<&str>,
     send_files: bool,
 ) -> Result<RunDone> {
-    let PoolAnswer { run, spectrum, baseline, missing } = answer;
+    let PoolAnswer { run, spectrum, baseline, missing, .. } = answer;
     let mut done = RunDone {
         run: 0,
         index: 0,

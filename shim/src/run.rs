@@ -1,7 +1,7 @@
 //! The beginning of a run: its keeper, descriptors, limits, directory and environment.
 
 use crate::{cores, descriptors, executed, files, keeper, message, start, sys};
-use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, Request};
+use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, OBSERVE_COUNTERS, Request};
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -48,7 +48,7 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 1);
     cores::restore();
     let Ok(channel) = place_channel(channel) else { sys::exit(libc::EXIT_FAILURE) };
-    if request.counts != 0 {
+    if request.observe == OBSERVE_COUNTERS {
         executed::set_mode(executed::Mode::Counted);
     }
     let prepared = keeper::keep_run()

@@ -5,7 +5,7 @@ use crate::small_subject::SmallSubject;
 use crate::{hearth, project};
 use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
-use hearth_runner::{Answer, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
+use hearth_runner::{Answer, Observe, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -145,7 +145,7 @@ fn request(way: &Way, outside: &Outside) -> RunRequest {
             ("HOME".into(), std::env::home_dir().unwrap_or_default().into()),
         ],
         limits,
-        keep_counters: true,
+        observe: Observe::Counters,
         ..RunRequest::default()
     }
 }
@@ -256,15 +256,15 @@ fn what_follows_a_skipped_run_does_not_notice_how_it_ended() {
     let key = key(&subject, directory.path());
     let outside = Outside::new();
     let pool = Pool::new(hearth());
-    let run = |way: &Way, skips_coverage| {
-        let request = RunRequest { skips_coverage, ..request(way, &outside) };
+    let run = |way: &Way, observe| {
+        let request = RunRequest { observe, ..request(way, &outside) };
         pool.run(&key, Some(&subject.map), &request).unwrap_or_else(|error| panic!("{}: {error}", way.name))
     };
     for (skipped, next) in WAYS.iter().zip(WAYS.iter().cycle().skip(3)) {
-        let answer = run(skipped, true);
+        let answer = run(skipped, Observe::Nothing);
         assert_eq!(answer.run.outcome, skipped.outcome, "{}", skipped.name);
         assert_eq!(answer.spectrum.expect_err("none"), "nobody asked for it", "{}", skipped.name);
-        check(&subject, &source, next, &run(next, false));
+        check(&subject, &source, next, &run(next, Observe::Spectrum));
     }
     assert_eq!(pool.started(), 1, "no zygote was lost");
 }
@@ -289,10 +289,8 @@ fn counters_are_what_a_debugger_reads() {
     ] {
         let way = WAYS.iter().find(|way| way.name == name).expect("a way of that name");
         let answer = worker.run(&request(way, &outside)).expect("a run");
-        let harvest = answer.run.harvest.as_ref().expect("counters");
-        let counting = worker.zygote().counting().expect("counters");
-        let values = harvest.values.as_ref().expect("they were kept");
-        let arrays = &counting.map.arrays;
+        let values = answer.counters.as_ref().expect("they were kept");
+        let arrays = worker.arrays();
         let reads: String =
             arrays.iter().map(|array| format!(" -ex 'x/{}gd {:#x}'", array.count, array.address)).collect();
         let script = format!(

@@ -2,10 +2,10 @@
 
 use crate::daemon::{Daemon, daemon_command, descendants, first_line, is_alive};
 use crate::{project, run_ok};
-use hearth_client::protocol::Address;
 use hearth_client::protocol::{
-    Aggregation, Answer, Ask, CRASH_PATH, Encoding, FailureKind, FileLines, Formula, Hello, Level, Measure,
-    Order, Outcome, PROTOCOL, Reply, Request, RunInput, RunRef, Welcome, decode, encode, frame,
+    Address, Aggregation, Answer, Ask, CRASH_PATH, Encoding, FailureKind, FileLines, Formula, Hello, Level,
+    Measure, Observe, Order, Outcome, PROTOCOL, Reply, Request, RunInput, RunRef, Welcome, decode, encode,
+    frame,
 };
 use hearth_client::{AsyncConnection, Connection, Error};
 use std::io::{Read, Write};
@@ -172,7 +172,7 @@ fn a_run_whose_coverage_nobody_wants_has_none_and_leaves_that_of_others_as_it_is
     let daemon = start(directory.path(), &[]);
     let mut hearth = daemon.connect(Encoding::Json);
     let skip = |hearth: &mut Connection, number: u32| {
-        let given = RunInput { skips_coverage: true, send_files: true, ..input(number) };
+        let given = RunInput { observe: Observe::Nothing, send_files: true, ..input(number) };
         let done = hearth.run(tcc(), given).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((done.outcome, done.run, done.lines_executed), (Outcome::Exited(0), 0, 0));
         assert_eq!(done.no_coverage.as_deref(), Some("nobody asked for it"));
@@ -190,7 +190,7 @@ fn a_run_whose_coverage_nobody_wants_has_none_and_leaves_that_of_others_as_it_is
         assert_eq!(lines_between(&mut hearth, after, references[which]), [], "{which} after {skipped}");
     }
     assert_ne!(lines_between(&mut hearth, references[0], references[1]), [], "two programs are not alike");
-    let named = RunInput { skips_coverage: true, name: Some("failing".to_owned()), ..input(4) };
+    let named = RunInput { observe: Observe::Nothing, name: Some("failing".to_owned()), ..input(4) };
     match hearth.run(tcc(), named) {
         Err(Error::Failed(failure)) => {
             assert!(failure.message.contains("it can have no name"), "{failure:?}")

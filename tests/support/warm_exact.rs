@@ -5,7 +5,7 @@ use hearth_coverage::coverage::{Counters, Workspace};
 use hearth_coverage::{Data, ObjectCoverage};
 use hearth_runner::launch::{SandboxPolicy, plain_command};
 use hearth_runner::limits::RunLimits;
-use hearth_runner::{Answer, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_runner::{Answer, Observe, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_subject::Subject;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ impl Bench {
     pub fn check(&self, input: &[u8]) -> Result<WarmCompared, String> {
         let request = hearth_runner::RunRequest {
             input: Some(input.to_vec()),
-            keep_counters: true,
+            observe: Observe::Counters,
             ..Default::default()
         };
         let text = |error: std::io::Error| error.to_string();
@@ -132,9 +132,8 @@ impl Bench {
     }
 
     fn compare_counters(&self, answer: &Answer) -> Result<WarmCompared, String> {
-        let harvest = answer.run.harvest.as_ref()?;
-        let values = harvest.values.as_ref().ok_or("the counters were not kept")?;
         let spectrum = answer.spectrum.as_ref()?;
+        let values = answer.counters.as_ref().ok_or("the counters were not kept")?;
         let lines: Vec<i64> = (0..spectrum.lines.len() as u32).map(|id| spectrum.lines.get(id)).collect();
         let mut expected_lines = vec![0_i64; lines.len()];
         let mut differences = Vec::new();

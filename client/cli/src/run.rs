@@ -10,7 +10,7 @@ use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::order::{Order, Resolver};
 use hearth_runner::run::OutputFile;
-use hearth_runner::{Outcome, Pool, RunRequest, WarmPoint};
+use hearth_runner::{Observe, Outcome, Pool, RunRequest, WarmPoint};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -148,7 +148,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         input: args.input.as_ref().map(read).transpose()?,
         stdin: args.stdin.as_ref().map(read).transpose()?.unwrap_or_default(),
         limits: args.limits.limits(),
-        keep_counters: args.report.is_some(),
+        observe: if args.report.is_some() { Observe::Counters } else { Observe::Spectrum },
         ..RunRequest::default()
     };
     if let Some(path) = &args.report {
@@ -166,9 +166,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         runs.times.push(run_once()?.run.times);
     }
     if let Some(path) = &args.report {
-        let text = pool.with_worker(&resolved.key, resolved.map.as_ref(), |worker| {
-            report::text(args.report_format, worker, &runs.first)
-        })?;
+        let text = report::text(args.report_format, resolved.map.as_deref(), &runs.first)?;
         fs::write(path, text).map_err(|error| cannot_write(path, "--report", &error))?;
     }
     let first = &runs.first;

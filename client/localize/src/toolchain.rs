@@ -7,7 +7,7 @@
 use crate::localize::Spent;
 use crate::stack::{Frame, frames};
 use anyhow::{Context, bail, ensure};
-use hearth_client::protocol::{CRASH_PATH, Limits, Order, Outcome, RunDone, RunInput, RunRef};
+use hearth_client::protocol::{CRASH_PATH, Limits, Observe, Order, Outcome, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -269,7 +269,7 @@ impl Toolchain {
             arguments: Some(arguments),
             send_files: true,
             hides_program: purpose != For::Stack,
-            skips_coverage: purpose != For::Coverage,
+            observe: if purpose == For::Coverage { Observe::Spectrum } else { Observe::Nothing },
             ..RunInput::default()
         };
         Ok(timed(&self.times.compile, || connection.run(self.compile.clone(), input))?)
@@ -336,7 +336,7 @@ impl Toolchain {
         let input = RunInput {
             input: Some("".into()),
             arguments: Some(with_input(options)),
-            skips_coverage: true,
+            observe: Observe::Nothing,
             ..RunInput::default()
         };
         let done = connection.run(self.compile.clone(), input)?;

@@ -305,9 +305,22 @@ pub struct RunInput {
     /// names of the functions on its stack, for which it would read its debug information for a second.
     #[serde(default)]
     pub hides_program: bool,
-    /// Nobody wants to know what the run executed: its counters are not read, and it is not kept.
+    /// What is observed of the run.
     #[serde(default)]
-    pub skips_coverage: bool,
+    pub observe: Observe,
+}
+
+/// What is observed of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observe {
+    /// Nothing: its counters are not read, and it is not kept.
+    Nothing,
+    /// What it executed.
+    #[default]
+    Spectrum,
+    /// Also the counters themselves, for a report of every branch. The daemon has no message for them, and refuses.
+    Counters,
 }
 
 /// A run that opens this path gets a `SIGSEGV`: what a program does only because it crashes can be seen in a run that

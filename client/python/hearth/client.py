@@ -35,7 +35,7 @@ _TRIES = 3
 _FRAME_LIMIT = 64 << 20
 
 #: The bytes of an input, or all that a run is given: ``input``, ``stdin``, ``arguments``, ``environment``,
-#: ``name``, ``send_files``, ``hides_program``, ``skips_coverage``.
+#: ``name``, ``send_files``, ``hides_program``, ``observe``.
 Input = Union[str, bytes, Mapping[str, Any]]
 
 
@@ -167,7 +167,7 @@ class Hearth:
 
     def run(self, order: Order, input: Optional[Input] = None, **given: Any) -> Run:
         """Runs once. ``given``: ``stdin``, ``arguments``, ``environment``, ``name``, ``send_files``,
-        ``hides_program``, ``skips_coverage``."""
+        ``hides_program``, ``observe``."""
         answer = self._call({"run": {"order": order.to_json(), "input": _input(input, given)}})
         return Run.from_json(answer["run"])
 

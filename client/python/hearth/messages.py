@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
 
-PROTOCOL = 4
+PROTOCOL = 5
 MAGIC = "hearth"
 
 #: Stands for what a run's zygote had executed at its warm point.

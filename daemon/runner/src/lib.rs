@@ -31,7 +31,7 @@ pub mod zygote;
 
 pub use error::Error;
 pub use pool::Pool;
-pub use run::{Outcome, Run, RunRequest};
+pub use run::{Observe, Outcome, Run, RunRequest};
 pub use subject_map::SubjectMap;
 pub use worker::{Answer, Worker};
 pub use zygote::{WarmPoint, Zygote, ZygoteKey};

@@ -1,8 +1,7 @@
 //! One run: what is asked for, and what came of it.
 
 use crate::limits::RunLimits;
-use crate::observe::harvest::Harvest;
-pub use hearth_protocol::Outcome;
+pub use hearth_protocol::{Observe, Outcome};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,13 +23,11 @@ pub struct RunRequest {
     pub environment: Vec<(OsString, OsString)>,
     /// What it may use.
     pub limits: RunLimits,
-    /// Keep the counters themselves, for a report of every branch.
-    pub keep_counters: bool,
+    /// What is observed of it.
+    pub observe: Observe,
     /// The run does not find the file of its own program, from which a compiler that crashes reads for a second what to
     /// call the functions on its stack.
     pub hides_program: bool,
-    /// Nobody wants to know what the run executed: its counters are not read.
-    pub skips_coverage: bool,
     /// Set when nobody wants the run any more: it is then ended as if it had timed out.
     pub unwanted: Option<Arc<AtomicBool>>,
 }
@@ -74,8 +71,6 @@ pub struct Run {
     pub stderr: Vec<u8>,
     /// The files it wrote.
     pub files: Vec<OutputFile>,
-    /// Its counters, or why there are none.
-    pub harvest: Result<Harvest, String>,
     /// It made other processes of itself, whose counters are among these.
     pub forked: bool,
     /// What of it could not be counted.
@@ -90,13 +85,12 @@ pub struct Run {
 
 impl Run {
     /// A run of which nothing is known.
-    pub(crate) fn lost(reason: &str) -> Self {
+    pub(crate) fn lost() -> Self {
         Self {
             outcome: Outcome::ZygoteLost,
             stdout: Vec::new(),
             stderr: Vec::new(),
             files: Vec::new(),
-            harvest: Err(reason.to_owned()),
             forked: false,
             missing: Vec::new(),
             page_faults: 0,

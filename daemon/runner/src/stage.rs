@@ -28,6 +28,7 @@ use std::time::Instant;
 const KERNELS: &[&str] = &["/proc", "/sys"];
 
 /// What a run is given.
+#[derive(Debug)]
 pub struct Stage {
     pub head: Request,
     pub text: Vec<u8>,
@@ -209,7 +210,7 @@ pub struct Output {
 }
 
 /// What a run said.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Notes {
     /// Its memory.
     pub memory: Option<Memory>,
@@ -244,7 +245,7 @@ pub struct Notes {
 }
 
 /// A process that a run made of itself.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Child {
     /// Its number in its namespace.
     pub process: u32,
@@ -257,6 +258,7 @@ pub struct Child {
 }
 
 /// A copy of a process's memory, made before gcov may have set its counters back to zero.
+#[derive(Debug)]
 pub struct MemoryCopy {
     /// The keeper of the memory itself.
     pub of: u32,

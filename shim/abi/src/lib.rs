@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 use core::ffi::CStr;
 
 /// Changes with anything in this file.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The environment variable that names the control socket's descriptor; [`INACTIVE`] makes the shim stay out
 /// of the way. The shim takes it, and what else Hearth added, out of the environment before `main`.
@@ -100,9 +100,14 @@ pub struct Request {
     pub address: u64,
     /// 1 if the run is not to find [`PROGRAM_PATH`].
     pub hides_program: u32,
-    /// 1 if the counters of all its processes are wanted, also of programs that it executes.
-    pub counts: u32,
+    /// One of the `OBSERVE` constants.
+    pub observe: u32,
 }
+
+/// Nothing is observed of the run.
+pub const OBSERVE_NOTHING: u32 = 0;
+/// The counters of all its processes are, also of programs that it executes.
+pub const OBSERVE_COUNTERS: u32 = 1;
 
 /// Fork a run.
 pub const REQUEST_RUN: u32 = 1;

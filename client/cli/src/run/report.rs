@@ -7,7 +7,7 @@ use hearth_coverage::coverage::{Counters, Workspace};
 use hearth_coverage::format::{gcov_json, lcov};
 use hearth_coverage::tree::{Branches, Tree};
 use hearth_runner::error::{Error, Result};
-use hearth_runner::{Answer, Worker};
+use hearth_runner::{Answer, SubjectMap};
 use std::path::Path;
 
 /// The formats of a run's report.
@@ -19,14 +19,12 @@ pub enum ReportFormat {
     GcovJson,
 }
 
-/// The report of an answer that `worker` gave.
-pub fn text(format: ReportFormat, worker: &Worker, answer: &Answer) -> Result<Vec<u8>> {
-    let harvest = answer.run.harvest.as_ref().map_err(|reason| Error::Counters(reason.clone()))?;
-    let Some(map) = worker.map() else {
-        return Err(Error::Counters("the subject is not instrumented".to_owned()));
-    };
-    let values =
-        harvest.values.as_ref().ok_or_else(|| Error::Counters("the counters were not kept".to_owned()))?;
+/// The report of an answer whose counters were kept.
+pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &Answer) -> Result<Vec<u8>> {
+    let no_counters = |reason: &str| Error::Counters(reason.to_owned());
+    answer.spectrum.as_ref().map_err(|reason| no_counters(reason))?;
+    let map = map.ok_or_else(|| no_counters("the subject is not instrumented"))?;
+    let values = answer.counters.as_ref().ok_or_else(|| no_counters("the counters were not kept"))?;
     let mut workspace = Workspace::default();
     let names = gcov_json::Names::new(libstdcxx::demangle);
     let mut writer = gcov_json::Writer::new(true, &names);

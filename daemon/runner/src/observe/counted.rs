@@ -2,7 +2,6 @@
 //! programs that it executed. All are added up, as gcov's merging would; what cannot be had is named.
 
 use crate::areas::WrittenFile;
-use crate::cores::Idle;
 use crate::error::{Error, Result};
 use crate::inside::{Inside, Process};
 use crate::limits::{IMAGES, NOTES_NAMED};
@@ -14,6 +13,7 @@ use crate::run::OutputFile;
 use crate::stage::Notes;
 use crate::subject_map::SubjectMap;
 use crate::usage::processes_inside;
+use crate::zygote::Remains;
 use hearth_coverage::name_text;
 use nix::unistd::Pid;
 use rustc_hash::FxHashMap;
@@ -53,19 +53,6 @@ pub struct Image {
     missing: Vec<String>,
 }
 
-/// How the counters of a run are read.
-#[derive(Debug, Clone, Copy)]
-pub struct Reading<'r> {
-    /// The zygote's process, as the daemon numbers it.
-    pub zygote: Option<i32>,
-    /// The processes of its sandbox.
-    pub inside: &'r Inside<'r>,
-    /// Says whether there is a core beside that of the run.
-    pub idle: &'r Idle,
-    /// All values are to be part of the harvest.
-    pub keep: bool,
-}
-
 impl Counted {
     /// Reads the counters of a run that has ended, and of all its processes. What could not be counted is added to `missing`.
     ///
@@ -73,12 +60,12 @@ impl Counted {
     /// Why the run itself has none.
     pub fn harvest(
         &mut self,
-        reading: &Reading<'_>,
-        notes: &mut Notes,
+        remains: &mut Remains<'_>,
+        keep: bool,
         missing: &mut Vec<String>,
         visit: Visit<'_>,
     ) -> std::result::Result<Harvest, String> {
-        let Reading { zygote, inside, .. } = *reading;
+        let Remains { zygote, inside, has_idle_core, notes } = remains;
         // Without other processes its keeper is the zygote's only child.
         let has_others =
             notes.forked || notes.executed > 0 || !notes.children.is_empty() || !notes.copies.is_empty();
@@ -119,8 +106,8 @@ impl Counted {
         missing.dedup();
         // Without an only child there are others that may have the run's memory.
         let all_pages = notes.forked || keeper.is_none();
-        let helped = reading.idle.is_there() && self.counting.is_large();
-        let how = How { keep: reading.keep, all_pages, helped };
+        let helped = *has_idle_core && self.counting.is_large();
+        let how = How { keep, all_pages, helped };
         let harvest = self.counting.harvest(&memory, how, additions, visit).map_err(gone);
         notes.memory = Some(memory);
         harvest

@@ -61,19 +61,21 @@ pub fn build(store: &Store, recipe: &Recipe) -> anyhow::Result<Built> {
 }
 
 /// Every process of a program that this is preloaded into is slow in places. `PAUSES` says where: `1`, a process that has
-/// forked waits until the child may have ended; `2`, the child waits; any greater number, at random: after a fork on both
-/// sides, before another program is executed, and at the end, with streams closed or still open. It leaves no trace in the
-/// environment, which shells read.
+/// forked waits until the child may have ended; `2`, the child waits; `3`, it hears of ended children late, and of several at
+/// once; any greater number, at random: after a fork on both sides, before another program is executed, and at the end, with
+/// streams closed or still open. It leaves no trace in the environment, which shells read.
 const PAUSES: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { AT_FORKS_PARENT = 1, AT_FORKS_CHILD = 2, LONG_MS = 150, SHORT_MS = 40 };
+enum { AT_FORKS_PARENT = 1, AT_FORKS_CHILD, AT_SIGNALS, LONG_MS = 150, SHORT_MS = 40 };
 
 static char preload[4096], kind_text[32];
 static unsigned kind, state;
@@ -89,7 +91,7 @@ static void pause_for(unsigned ms) {
 }
 
 static void pause_perhaps(void) {
-  if (kind > AT_FORKS_CHILD && next() % 2)
+  if (kind > AT_SIGNALS && next() % 2)
     pause_for(next() % SHORT_MS);
 }
 
@@ -104,7 +106,7 @@ __attribute__((constructor)) static void begin(void) {
 }
 
 __attribute__((destructor)) static void end(void) {
-  if (kind <= AT_FORKS_CHILD)
+  if (kind <= AT_SIGNALS)
     return;
   fflush(0);
   if (next() % 2)
@@ -113,13 +115,30 @@ __attribute__((destructor)) static void end(void) {
   pause_perhaps();
 }
 
+static void hold_back(int how) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  if (kind == AT_SIGNALS)
+    sigprocmask(how, &set, 0);
+}
+
 int fork(void) {
   int (*real)(void) = dlsym(RTLD_NEXT, "fork");
   int pid = real();
+  hold_back(pid ? SIG_BLOCK : SIG_UNBLOCK);
   if (pid > 0 && kind == AT_FORKS_PARENT || pid == 0 && kind == AT_FORKS_CHILD)
     pause_for(LONG_MS);
   pause_perhaps();
   return pid;
+}
+
+int wait3(int *status, int options, struct rusage *usage) {
+  int (*real)(int *, int, struct rusage *) = dlsym(RTLD_NEXT, "wait3");
+  if (kind == AT_SIGNALS)
+    pause_for(LONG_MS);
+  hold_back(SIG_UNBLOCK);
+  return real(status, options, usage);
 }
 
 int execve(const char *path, char *const arguments[], char *const environment[]) {

@@ -25,6 +25,8 @@ pub struct Compared {
     pub excluded: [usize; 4],
     /// Lines that were executed.
     pub lines_executed: usize,
+    /// Runs that were compared.
+    pub runs: usize,
 }
 
 impl Compared {
@@ -34,6 +36,7 @@ impl Compared {
             self.excluded[kind] += other.excluded[kind];
         }
         self.lines_executed += other.lines_executed;
+        self.runs += other.runs;
     }
 }
 
@@ -60,9 +63,8 @@ impl std::fmt::Display for Compared {
 impl Counts {
     /// What Hearth counted: lines and functions as it tells them, branches and counters from the counters it kept.
     pub fn of_answer(map: &SubjectMap, answer: &Answer) -> Result<Self, String> {
-        let harvest = answer.run.harvest.as_ref()?;
-        let values = harvest.values.as_ref().ok_or("the counters were not kept")?;
         let spectrum = answer.spectrum.as_ref()?;
+        let values = answer.counters.as_ref().ok_or("the counters were not kept")?;
         let mut counts = Self::collect(map, &mut |object, map| {
             let mut values = values[object.first_counter..].iter();
             Ok(Counters::from_values(map, &mut || values.next().copied().unwrap_or(0)))
@@ -125,7 +127,7 @@ impl Counts {
     /// Compares with plain runs. Where those differ among themselves nothing can be said; elsewhere all must be equal,
     /// else the places come back, each as (kind, place).
     pub fn compare(&self, plains: &[Self]) -> (Compared, Vec<(usize, usize)>) {
-        let mut compared = Compared::default();
+        let mut compared = Compared { runs: 1, ..Compared::default() };
         let mut wrong = Vec::new();
         for kind in 0..KINDS.len() {
             for (place, ours) in self.of[kind].iter().enumerate() {

@@ -7,7 +7,7 @@ use super::workload::{Content, Workload, words};
 use crate::plain_run::link_notes;
 use hearth_runner::launch::{SandboxPolicy, plain_command};
 use hearth_runner::limits::RunLimits;
-use hearth_runner::{Outcome, Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_runner::{Observe, Outcome, Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_subject::Store;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ pub struct Sides<'a> {
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Plain runs of higher numbers are disturbed, but for one in four.
+/// Plain runs of higher numbers are disturbed, but for one in five.
 const UNDISTURBED: usize = 2;
 
 type Result<T> = std::result::Result<T, String>;
@@ -127,7 +127,7 @@ impl<'a> Sides<'a> {
         let request = RunRequest {
             input,
             stdin: self.workload.stdin.as_bytes().to_vec(),
-            keep_counters: true,
+            observe: Observe::Counters,
             ..RunRequest::default()
         };
         (0..runs).map(|_| self.warm_run(&pool, &request)).collect()
@@ -165,7 +165,7 @@ impl<'a> Sides<'a> {
         } else {
             let mut command = Command::new(&self.key.binary);
             command.args(&self.key.arguments[1..]).env_clear().envs(self.key.environment.iter().cloned());
-            let kind = if number % 4 == 3 { number } else { number % 4 };
+            let kind = if number % 5 == 4 { number } else { number % 5 };
             if number > UNDISTURBED && kind > 0 {
                 command.env("LD_PRELOAD", &self.built.pauses).env("PAUSES", kind.to_string());
             }

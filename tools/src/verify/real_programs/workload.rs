@@ -15,6 +15,8 @@ pub struct Workload {
     pub input: Option<&'static str>,
     /// Is its whole report compared with gcov's, too?
     pub report: bool,
+    /// Does it have processes side by side, so that not even two warm runs need be alike?
+    pub races: bool,
 }
 
 /// What is in a file.
@@ -38,7 +40,7 @@ macro_rules! workload_file {
 
 /// A workload from which others differ.
 const NONE: Workload =
-    Workload { program: "", arguments: &[], files: &[], stdin: "", input: None, report: false };
+    Workload { program: "", arguments: &[], files: &[], stdin: "", input: None, report: false, races: false };
 
 const SOURCE: &str = "#include \"h.h\"\nint f(int x) { return x > N ? f(x - 1) : 3; }\n";
 
@@ -123,6 +125,7 @@ pub const WORKLOADS: &[Workload] = &[
         program: "dash",
         arguments: &["builtins.sh"],
         files: &[("builtins.sh", workload_file!("builtins.sh"))],
+        races: true,
         input: Some("builtins.sh"),
         report: true,
         ..NONE
@@ -131,6 +134,7 @@ pub const WORKLOADS: &[Workload] = &[
         program: "dash",
         arguments: &["redirections.sh"],
         files: &[("redirections.sh", workload_file!("redirections.sh"))],
+        races: true,
         input: Some("redirections.sh"),
         ..NONE
     },
@@ -142,12 +146,14 @@ pub const WORKLOADS: &[Workload] = &[
     Workload {
         program: "dash",
         arguments: &["-x", "-c", "f() { read x; echo \"$x $@\"; }; echo 1 | f a | f b; : $(echo 2 | f c)"],
+        races: true,
         ..NONE
     },
     Workload {
         program: "dash",
         arguments: &["commands.sh", "{dash}", "{bzip2}", "{lua}"],
         files: &[("commands.sh", workload_file!("commands.sh"))],
+        races: true,
         input: Some("commands.sh"),
         report: true,
         ..NONE
@@ -226,6 +232,7 @@ pub const WORKLOADS: &[Workload] = &[
             ("one.txt", Words(5000)),
             ("two.txt", Words(7000)),
         ],
+        races: true,
         report: true,
         ..NONE
     },

@@ -1,0 +1,120 @@
+//! Watching a run: its end, its limits, and processes of it that have ended.
+
+use super::{Zygote, lost, receive_event};
+use crate::areas::Areas;
+use crate::error::{During, Error, Result};
+use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE};
+use crate::observe::Observer;
+use crate::packet;
+use crate::run::{Outcome, RunRequest};
+use crate::stage::Stage;
+use crate::usage::Usage;
+use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, Request};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+impl Zygote {
+    /// Waits for the run's end, and sees to its limits. Its time has begun when it was forked. Returns the outcome if a limit
+    /// decided it.
+    pub(super) fn wait_for_end(
+        &mut self,
+        stage: &mut Stage,
+        request: &RunRequest,
+        forked: &Event,
+        observer: &mut Observer,
+    ) -> Result<(Event, Option<Outcome>)> {
+        let limits = &request.limits;
+        let started = Instant::now();
+        let deadline = started + Duration::from_millis(limits.wall_ms);
+        let is_unwanted =
+            || request.unwanted.as_ref().is_some_and(|unwanted| unwanted.load(Ordering::Relaxed));
+        let mut next_look = started + LOOK_INTERVAL;
+        let mut verdict = None;
+        loop {
+            let until = if verdict.is_some() { started.max(next_look) } else { deadline.min(next_look) };
+            packet::wait(&[self.launched.control.as_fd(), stage.channel()], until)
+                .during("wait for a run")?;
+            stage.take_notes()?;
+            self.settle(stage, observer)?;
+            match receive_event(&self.launched.control, Instant::now())?.map(|packet| packet.head) {
+                Some(ended) if ended.kind == EVENT_ENDED => {
+                    // A run that was faster than the news of its limit is not to blame for the daemon's being late.
+                    let ran = Duration::from_nanos(ended.time_ns.saturating_sub(forked.time_ns));
+                    let in_time = ran <= Duration::from_millis(limits.wall_ms) && !is_unwanted();
+                    return Ok((ended, verdict.filter(|&verdict| verdict != Outcome::TimedOut || !in_time)));
+                }
+                Some(event) => {
+                    let problem = format!("it said {} while a run was under way", event.kind);
+                    return Err(Error::ZygoteLost(problem));
+                }
+                None => {}
+            }
+            let now = Instant::now();
+            if verdict.is_some() {
+                if now >= next_look {
+                    return Err(Error::ZygoteLost("its run cannot be killed".to_owned()));
+                }
+                continue;
+            }
+            if now >= deadline || is_unwanted() {
+                verdict = Some(Outcome::TimedOut);
+            } else if now >= next_look {
+                verdict = self.look_at_limits(stage, request);
+                let pause = (now.elapsed() * LOOK_PAUSE).clamp(LOOK_INTERVAL, LOOK_INTERVAL_MOST);
+                next_look = Instant::now() + pause;
+            }
+            if verdict.is_some() {
+                let kill = Request { kind: REQUEST_KILL, ..Request::default() };
+                packet::send(&self.launched.control, &kill, &[], &[])
+                    .map_err(lost("it takes no requests"))?;
+                next_look = now + ANSWER_DEADLINE;
+            }
+        }
+    }
+
+    /// Lets go of processes of a run that have ended, if they are many.
+    fn settle(&mut self, stage: &mut Stage, observer: &mut Observer) -> Result<()> {
+        if let (Observer::Counters(counters), Some(inside)) = (observer, self.launched.inside())
+            && (stage.notes.unsettled() >= self.settles_at || stage.notes.is_crowded)
+        {
+            stage.notes.is_crowded = false;
+            let ended = stage.notes.ended(&inside);
+            // What they have said before they ended: a socket holds fewer notes than are read at once.
+            stage.take_notes()?;
+            counters.counted.settle(&ended, &inside, &mut stage.notes);
+            // Those that go on are not looked at again for each one that comes.
+            self.settles_at = stage.notes.unsettled() + CHILDREN_KEPT;
+        }
+        Ok(())
+    }
+
+    /// The outcome of a run that has used more than it may.
+    fn look_at_limits(&self, stage: &mut Stage, request: &RunRequest) -> Option<Outcome> {
+        let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.kept()));
+        let in_areas = self.launched.areas.as_ref().map_or(0, Areas::bytes);
+        let memory = request.limits.memory_bytes.saturating_sub(in_areas);
+        if usage.is_some_and(|usage| usage.is_above(memory)) {
+            return Some(Outcome::OutOfMemory);
+        }
+        // What lies in areas takes at least as much as its length, but for holes. It is looked at closely only if it is much.
+        if let Some(areas) = self.launched.areas.as_ref().filter(|_| in_areas > request.limits.output_bytes) {
+            stage.look_for_files(areas).ok()?;
+        }
+        stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit)
+    }
+}
+
+/// The outcome of a run that ended by itself.
+pub(super) fn outcome(ended: &Event, cpu_s: u64) -> Outcome {
+    let status: std::process::ExitStatus = ExitStatusExt::from_raw(ended.value);
+    let used_up = (ended.user_us + ended.system_us) / 1_000_000 >= cpu_s;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Outcome::Exited(code),
+        (None, Some(libc::SIGXCPU)) => Outcome::TimedOut,
+        (None, Some(libc::SIGKILL)) if used_up => Outcome::TimedOut,
+        (None, Some(libc::SIGXFSZ)) => Outcome::OutputLimit,
+        (None, signal) => Outcome::Signalled(signal.unwrap_or(0)),
+    }
+}
