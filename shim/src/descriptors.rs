@@ -4,18 +4,20 @@
 use crate::files;
 use crate::path::descriptor_path;
 use crate::sys::{self, Result};
-use hearth_shim_abi::{FIRST_OWN_FD, PATH_LIMIT};
+use hearth_shim_abi::{CONTROL_FD, FIRST_OWN_FD, PATH_LIMIT, SHIM_FD, UNREAD_TIME_S};
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// Descriptors that are opened anew, at the most; others stay shared.
-const LIMIT: usize = 256;
+const LIMIT: usize = 1024;
 /// How the kernel marks the path of a file that was removed.
 const REMOVED: &[u8] = b" (deleted)";
 
-/// Descriptors of files and directories at the warm point; the rest is -1.
+/// Descriptors of files and directories at the warm point, and of copies of the streams; the rest is -1.
 static OPEN: [AtomicI32; LIMIT] = [const { AtomicI32::new(-1) }; LIMIT];
+/// There are others, or more, which all runs share.
+static SHARES: AtomicBool = AtomicBool::new(false);
 /// What the subject's streams were at its start: device and inode.
 static STREAMS: [[AtomicU64; 2]; 3] = [const { [const { AtomicU64::new(0) }; 2] }; 3];
 /// The subject has put something else at a stream's number.
@@ -58,19 +60,49 @@ pub fn remember() {
     // Where /proc cannot be read, nothing is opened anew.
     let _ = sys::for_each_number(b"/proc/self/fd\0", |fd| {
         let is_stream = usize::try_from(fd).is_ok_and(|fd| fd < STREAMS.len() && !is_own_stream(fd));
-        let kind = sys::describe(fd).map_or(0, |record| record.st_mode & libc::S_IFMT);
-        let is_file = kind == libc::S_IFREG || kind == libc::S_IFDIR;
         // Files that the shim keeps are copied with what it knows of them.
-        let is_shims = fd >= FIRST_OWN_FD || files::is_early_descriptor(fd);
-        if count < LIMIT && is_file && !is_shims && !is_stream {
-            OPEN[count].store(fd, Ordering::Relaxed);
-            count += 1;
+        let is_shims =
+            fd >= FIRST_OWN_FD || matches!(fd, CONTROL_FD | SHIM_FD) || files::is_early_descriptor(fd);
+        if is_shims || is_stream {
+            return;
+        }
+        match sys::describe(fd).map_or(0, |record| record.st_mode & libc::S_IFMT) {
+            libc::S_IFREG | libc::S_IFDIR if count < LIMIT => {
+                OPEN[count].store(fd, Ordering::Relaxed);
+                count += 1;
+            }
+            // They have nothing that could be shared.
+            libc::S_IFCHR => {}
+            _ => SHARES.store(true, Ordering::Relaxed),
         }
     });
     // SAFETY: the process has one thread, and nothing else uses it at this time.
     let directory = unsafe { &mut *DIRECTORY.0.get() };
     let length = sys::working_directory(&mut directory[..PATH_LIMIT]).unwrap_or(0);
     directory[length] = 0;
+}
+
+/// Has it something open that all runs share?
+pub fn has_shared() -> bool {
+    SHARES.load(Ordering::Relaxed)
+}
+
+/// Was standard input read before the warm point?
+pub fn was_stdin_read() -> bool {
+    !is_own_stream(0)
+        && sys::describe(0).is_ok_and(|record| record.st_atime != UNREAD_TIME_S && is_first(0, &record))
+}
+
+/// Is it what a stream was at the start?
+fn is_first(stream: usize, record: &libc::stat) -> bool {
+    [record.st_dev, record.st_ino] == [0, 1].map(|index| STREAMS[stream][index].load(Ordering::Relaxed))
+}
+
+/// The stream that a descriptor was copied from, in its first state.
+fn copied_stream(record: &libc::stat) -> Option<c_int> {
+    (0..STREAMS.len())
+        .find(|&stream| is_first(stream, record) && !is_own_stream(stream))
+        .map(|stream| stream as c_int)
 }
 
 /// In a run: opens all of it anew. What cannot be opened stays as it is.
@@ -81,6 +113,10 @@ pub fn renew() {
 }
 
 fn renew_one(fd: c_int) -> Result<()> {
+    let close_on_exec = if sys::is_closed_on_exec(fd) { libc::O_CLOEXEC } else { 0 };
+    if let Some(stream) = copied_stream(&sys::describe(fd)?) {
+        return sys::copy_to(stream, fd, close_on_exec);
+    }
     let (flags, position) = sys::open_state(fd)?;
     let mut path = [0_u8; PATH_LIMIT + 1];
     let length = sys::read_link(&descriptor_path(fd), &mut path[..PATH_LIMIT])?;
@@ -90,8 +126,7 @@ fn renew_one(fd: c_int) -> Result<()> {
     };
     // A directory's position cannot be set by everybody's file system, and is mostly its beginning.
     let _ = sys::set_position(opened, position);
-    let flags = if sys::is_closed_on_exec(fd) { libc::O_CLOEXEC } else { 0 };
-    sys::replace(opened, fd, flags)
+    sys::replace(opened, fd, close_on_exec)
 }
 
 /// A copy of a file that has no path any more.

@@ -6,8 +6,8 @@
 use crate::elf;
 use crate::{allocator, files, server, start, sys};
 use hearth_shim_abi::{
-    CHANNEL_FD, CONTROL_VARIABLE, EXECUTED, INACTIVE, NOTE_ARRIVED, NOTE_EXECUTED, NOTE_NOT_EXECUTED,
-    PATH_LIMIT, SHIM_FD, SHIM_PATH,
+    CHANNEL_FD, CHILD_EXECUTED, CHILD_FORKED, CHILD_OF_EXECUTED, CONTROL_VARIABLE, EXECUTED, INACTIVE,
+    NOTE_ARRIVED, NOTE_EXECUTED, NOTE_NOT_EXECUTED, PATH_LIMIT, SHIM_FD, SHIM_PATH,
 };
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -62,6 +62,11 @@ pub fn is_executed() -> bool {
     IS_EXECUTED.load(Ordering::Relaxed)
 }
 
+/// What a process is that is forked here.
+pub fn forked() -> u32 {
+    if is_executed() { CHILD_OF_EXECUTED } else { CHILD_FORKED }
+}
+
 /// In a program that a run has executed, before it begins.
 pub fn begin() {
     let is_socket =
@@ -80,7 +85,7 @@ pub fn begin() {
     IS_KEPT.store(elf::has_process_symbols(server::libraries()), Ordering::Relaxed);
     allocator::close();
     if is_kept() {
-        files::note_child();
+        files::note_child(CHILD_EXECUTED);
     }
     files::tell(NOTE_ARRIVED);
 }

@@ -13,8 +13,8 @@ use crate::path::{Path, descriptor_path};
 use crate::sys::{self, Result};
 use crate::{executed, keeper, message, server, start};
 use hearth_shim_abi::{
-    CRASH_PATH, FILE_LIMIT, NOTE_CHILD, NOTE_COPY, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, NOTE_UNKEPT, Note,
-    PROGRAM_PATH, WARM_INPUT,
+    CRASH_PATH, FILE_LIMIT, NOTE_CHILD, NOTE_COPY, NOTE_FILE, NOTE_FORKED, NOTE_REMOVED, NOTE_UNKEPT,
+    NOTE_UNLOADED, Note, PROGRAM_PATH, WARM_INPUT,
 };
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -69,6 +69,8 @@ static INPUT_OPENED: AtomicBool = AtomicBool::new(false);
 static FORKED: AtomicBool = AtomicBool::new(false);
 /// Is this a process that a run has made of itself?
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
+/// Is a library being unloaded?
+static UNLOADING: AtomicBool = AtomicBool::new(false);
 /// Has it been told that a process could not be kept?
 static UNKEPT: AtomicBool = AtomicBool::new(false);
 /// Names that are tried for a temporary file.
@@ -209,11 +211,10 @@ pub fn begin_executed(channel: c_int) {
 }
 
 /// In a process that has just begun: has its memory kept, and tells the daemon by whom.
-pub fn note_child() {
+pub fn note_child(value: u32) {
     IS_CHILD.store(true, Ordering::Relaxed);
     let mask = sys::set_signal_mask(u64::MAX);
     let kept = keeper::keep_child().and_then(|keeper| {
-        let value = u32::from(executed::is_executed());
         let note = Note { kind: NOTE_CHILD, value, process: sys::pid().cast_unsigned(), keeper };
         message::send(CHANNEL.load(Ordering::Relaxed), &note, &[], &[])
     });
@@ -243,6 +244,11 @@ fn note(kind: u32, text: &[u8], fds: &[c_int]) -> Result<()> {
         return Ok(());
     }
     message::send(CHANNEL.load(Ordering::Relaxed), &Note { kind, ..Note::default() }, text, fds)
+}
+
+/// A library is being unloaded from now on, or is not; says whether one was before.
+pub fn set_unloading(is_unloading: bool) -> bool {
+    UNLOADING.swap(is_unloading, Ordering::Relaxed)
 }
 
 /// What a path stands for.
@@ -290,6 +296,9 @@ pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     if flags & libc::O_TMPFILE == libc::O_TMPFILE {
         return Some(sys::memory_file());
+    }
+    if writes && is_data(path) && UNLOADING.load(Ordering::Relaxed) && server::is_run() {
+        let _ = note(NOTE_UNLOADED, path.as_bytes(), &[]);
     }
     // gcov starts anew in a process that was forked, and writes at its end what the daemon reads from its memory.
     if writes && IS_CHILD.load(Ordering::Relaxed) && is_data(path) {

@@ -3,13 +3,17 @@
 use crate::executed::{self, Program};
 use crate::real::{Real, real};
 use crate::{files, keeper, server, start, sys};
-use hearth_shim_abi::ARGUMENT_LIMIT;
+use hearth_shim_abi::{ARGUMENT_LIMIT, NOTE_UNKEPT};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static FORK: Real = Real::new(c"fork");
+static RAW_FORK: Real = Real::new(c"_Fork");
+static DAEMON: Real = Real::new(c"daemon");
+static CLONE: Real = Real::new(c"clone");
+static DLCLOSE: Real = Real::new(c"dlclose");
 static EXECVE: Real = Real::new(c"execve");
 static EXECVPE: Real = Real::new(c"execvpe");
 static FEXECVE: Real = Real::new(c"fexecve");
@@ -25,7 +29,21 @@ static PID_ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Finds the functions before the warm point: looking them up may allocate.
 pub fn resolve() {
-    let all = [&FORK, &EXECVE, &EXECVPE, &FEXECVE, &EXECVEAT, &SYSTEM, &POPEN, &POSIX_SPAWN, &POSIX_SPAWNP];
+    let all = [
+        &FORK,
+        &RAW_FORK,
+        &DAEMON,
+        &CLONE,
+        &DLCLOSE,
+        &EXECVE,
+        &EXECVPE,
+        &FEXECVE,
+        &EXECVEAT,
+        &SYSTEM,
+        &POPEN,
+        &POSIX_SPAWN,
+        &POSIX_SPAWNP,
+    ];
     for real in all {
         real.address();
     }
@@ -47,7 +65,7 @@ pub unsafe extern "C" fn fork() -> c_int {
     let tries_before = keeper::tries_left();
     let pid = real!(FORK, fn() -> c_int,);
     match pid {
-        0 => files::note_child(),
+        0 => files::note_child(executed::forked()),
         -1 => {}
         _ => files::note_fork(),
     }
@@ -70,6 +88,81 @@ pub unsafe extern "C" fn fork() -> c_int {
     pid
 }
 
+/// Where the C library's `_Fork` is; 0 if it has none.
+pub fn raw_fork() -> usize {
+    RAW_FORK.address()
+}
+
+/// Tells the daemon of a process that is made without [`fork`]: its memory is not kept.
+fn note_unkept() {
+    note_early();
+    if files::is_active() && server::is_run() {
+        files::tell(NOTE_UNKEPT);
+    }
+}
+
+/// Forks without calling handlers.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _Fork() -> c_int {
+    note_unkept();
+    real!(RAW_FORK, fn() -> c_int,)
+}
+
+/// Goes on in a process without a terminal.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn daemon(stays: c_int, keeps_streams: c_int) -> c_int {
+    note_unkept();
+    real!(DAEMON, fn(c_int, c_int) -> c_int, stays, keeps_streams)
+}
+
+/// Makes a thread or a process. The last three arguments need not be there; then nobody looks at them.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone(
+    function: *mut c_void,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent: *mut c_void,
+    storage: *mut c_void,
+    child: *mut c_void,
+) -> c_int {
+    if flags & libc::CLONE_VM == 0 {
+        note_unkept();
+    }
+    real!(
+        CLONE,
+        fn(*mut c_void, *mut c_void, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int,
+        function,
+        stack,
+        flags,
+        argument,
+        parent,
+        storage,
+        child
+    )
+}
+
+/// Unloads a library, unless others use it. One with counters writes its data file then.
+///
+/// # Safety
+/// As the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
+    let was_unloading = files::set_unloading(true);
+    let result = real!(DLCLOSE, fn(*mut c_void) -> c_int, library);
+    files::set_unloading(was_unloading);
+    result
+}
+
 /// Tells the number of the process, and notices when that is asked before the warm point: runs have other numbers.
 ///
 /// # Safety
@@ -85,18 +178,6 @@ pub unsafe extern "C" fn getpid() -> c_int {
 /// Was the number of the process asked for before the warm point?
 pub fn was_pid_asked() -> bool {
     PID_ASKED.load(Ordering::Relaxed)
-}
-
-/// Was standard input read to its end before the warm point?
-pub fn was_stdin_read() -> bool {
-    // SAFETY: the C library sets it before the program begins; no other thread runs.
-    let stream = unsafe { stdin };
-    // SAFETY: a program that has closed its standard input may have set it to nothing; else it is a stream.
-    !stream.is_null() && unsafe { libc::feof(stream) } != 0
-}
-
-unsafe extern "C" {
-    static mut stdin: *mut libc::FILE;
 }
 
 /// Were processes made, or programs executed, before the warm point?

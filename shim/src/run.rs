@@ -51,7 +51,10 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
     if request.observe == OBSERVE_COUNTERS {
         executed::set_mode(executed::Mode::Counted);
     }
-    let prepared = keeper::keep_run()
+    // The keeper is not to stand where the subject stands: other processes of the run find that by its number, and below the
+    // run's own areas are the subject's.
+    let prepared = sys::change_directory(b"/\0")
+        .and_then(|()| keeper::keep_run())
         .and_then(|keeper| announce(channel, keeper))
         .and_then(|()| standard_streams([stdin, stdout, stderr]))
         .map(|()| descriptors::renew())

@@ -4,9 +4,9 @@ use crate::run::{self, Descriptors};
 use crate::standby::Standby;
 use crate::{allocator, cores, descriptors, files, large_pages, message, processes, standby, sys};
 use hearth_shim_abi::{
-    CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_STDIN, EVENT_CLEARED, EVENT_ENDED,
-    EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR, REQUEST_EXPECT,
-    REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
+    CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_SHARED, EARLY_STDIN, EVENT_CLEARED,
+    EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR,
+    REQUEST_EXPECT, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
 };
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -73,17 +73,15 @@ pub fn serve() {
     // What is in the subject's buffers would otherwise be written by every run.
     // SAFETY: a null pointer stands for all streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };
-    // SAFETY: the name is terminated.
-    let fork = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_Fork".as_ptr()) };
-    FORK.store(fork as usize, Ordering::Relaxed);
+    FORK.store(processes::raw_fork(), Ordering::Relaxed);
     allocator::close();
     let mask = sys::set_signal_mask(u64::MAX);
+    descriptors::remember();
     let Ok(signals) = sys::child_signals() else { sys::die("hearth: no signalfd on this system\n") };
     // Where there is no process namespace, orphans of a run come to the zygote all the same.
     let _ = sys::set_property(libc::PR_SET_CHILD_SUBREAPER, 1);
     large_pages::settle();
     cores::remember();
-    descriptors::remember();
     announce();
     // A run has the same user, and must not reach into the zygote.
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 0);
@@ -104,7 +102,8 @@ fn announce() {
     }
     let did = |done: bool, bit: c_int| if done { bit } else { 0 };
     let value = did(files::was_input_opened(), EARLY_INPUT)
-        | did(processes::was_stdin_read(), EARLY_STDIN)
+        | did(descriptors::was_stdin_read(), EARLY_STDIN)
+        | did(descriptors::has_shared(), EARLY_SHARED)
         | did(processes::was_pid_asked(), EARLY_PID)
         | did(processes::were_others_made(), EARLY_PROCESSES);
     let address = end_of_libraries();

@@ -113,10 +113,15 @@ pub fn move_to(from: c_int, to: c_int) -> Result<()> {
 
 /// The same, with flags: `O_CLOEXEC` or none.
 pub fn replace(from: c_int, to: c_int, flags: c_int) -> Result<()> {
-    // SAFETY: the call takes numbers.
-    unsafe { call!(libc::SYS_dup3, from, to, flags) }?;
+    copy_to(from, to, flags)?;
     close(from);
     Ok(())
+}
+
+/// Makes `to` the same as `from`.
+pub fn copy_to(from: c_int, to: c_int, flags: c_int) -> Result<()> {
+    // SAFETY: the call takes numbers.
+    unsafe { call!(libc::SYS_dup3, from, to, flags) }.map(drop)
 }
 
 /// Is a descriptor open?

@@ -28,6 +28,7 @@ mod damaged_files;
 mod early_and_late;
 mod handmade_notes;
 mod html_report;
+mod kept_apart;
 mod library_points;
 mod localize;
 mod misbehaving;
@@ -49,6 +50,7 @@ mod terminal;
 mod tidy;
 mod warm_exactness;
 mod warm_messages;
+mod written_files;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -9,16 +9,15 @@ use clap::{Args, ValueEnum};
 use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::order::{Order, Resolver};
-use hearth_runner::run::OutputFile;
 use hearth_runner::{Observe, Outcome, Pool, RunRequest, WarmPoint};
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 mod report;
 pub mod show;
+mod write;
 
 /// The exit code for a run that took too long, as `timeout` has it.
 const EXIT_TIMED_OUT: u8 = 124;
@@ -171,7 +170,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let first = &runs.first;
     let problems: Vec<String> = match args.write {
-        true => first.run.files.iter().filter_map(|file| write(file).err()).collect(),
+        true => first.run.files.iter().filter_map(|file| write::put(file).err()).collect(),
         false => Vec::new(),
     };
     if args.json {
@@ -190,21 +189,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         bail!("{}; run again with --write once that is mended", problems.join("; "));
     }
     Ok(ExitCode::from(exit_code(first.run.outcome)))
-}
-
-/// Puts a file where the run has made it.
-fn write(file: &OutputFile) -> Result<(), String> {
-    let directory = file.path.parent().map_or(Ok(()), fs::create_dir_all);
-    let written = directory.and_then(|()| fs::write(&file.path, &file.bytes)).and_then(|()| {
-        let mut permissions = fs::metadata(&file.path)?.permissions();
-        if !file.is_executable || permissions.mode() & 0o111 != 0 {
-            return Ok(());
-        }
-        // Who may read it may execute it.
-        permissions.set_mode(permissions.mode() | (permissions.mode() & 0o444) >> 2);
-        fs::set_permissions(&file.path, permissions)
-    });
-    written.map_err(|error| format!("cannot write {}: {error}", file.path.display()))
 }
 
 /// A run's outcome as shells see it.

@@ -3,7 +3,7 @@
 //! A run may have made anything there: links, FIFOs, directories that nobody may enter. It is looked at when all of the run's
 //! processes are stopped, and nothing is followed.
 
-use crate::limits::{AREA_AGE, AREA_DEPTH, FILES};
+use crate::limits::{AREA_AGE, AREA_DEPTH, FILES, MISSING_NAMED};
 use crate::sandbox::{Owner, WRITTEN, memory_of};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -63,8 +63,10 @@ pub struct Written {
     pub files: Vec<WrittenFile>,
     /// There are more files than a run may leave behind.
     pub has_too_many: bool,
-    /// What else there is that cannot be told.
-    pub missing: Vec<String>,
+    /// What else there is that cannot be told: the first few, and how many there are besides.
+    missing: Vec<String>,
+    unnamed: usize,
+    when: When,
     /// The areas in which there is anything.
     areas: Vec<usize>,
 }
@@ -119,10 +121,12 @@ impl Areas {
         self.list.iter().enumerate().filter(|area| is_old(&area)).map(|(index, _)| index).collect()
     }
 
-    /// A run has ended. Which areas does the next one need fresh?
-    pub fn used(&mut self, written: &Written) -> Vec<usize> {
+    /// A run has ended. Which areas does the next one need fresh? All, if it is not known what was written.
+    pub fn used(&mut self, written: Option<&Written>) -> Vec<usize> {
         self.list.iter_mut().for_each(|area| area.is_used = true);
-        let is_wanted = |area: &usize| self.list[*area].is_wanted || written.areas.contains(area);
+        let is_wanted = |area: &usize| {
+            self.list[*area].is_wanted || written.is_none_or(|written| written.areas.contains(area))
+        };
         (0..self.list.len()).filter(is_wanted).collect()
     }
 
@@ -137,7 +141,8 @@ impl Areas {
     }
 
     fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-        Ok(rustix::fs::openat(&self.staging, path, flags | OFlags::CLOEXEC, Mode::empty())?)
+        let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+        Ok(rustix::fs::openat2(&self.staging, path, flags | OFlags::CLOEXEC, Mode::empty(), how)?)
     }
 
     /// Opens a file that was written, also if it may not be read: it is the user's own.
@@ -161,22 +166,24 @@ impl Areas {
         Ok(opened.into())
     }
 
-    /// Finds what the subject has written, at its warm point: it is every run's. Returns the areas it has written in.
+    /// Finds what the subject has written, at its warm point: it is every run's. Returns the areas it has written in, and what
+    /// of it cannot be told.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn remember_early(&mut self) -> io::Result<Vec<usize>> {
-        let written = self.look(Owner::Subject)?;
-        self.early = written.files;
-        Ok(written.areas)
+    pub fn remember_early(&mut self) -> io::Result<(Vec<usize>, Vec<String>)> {
+        let mut written = self.look(Owner::Subject, When::Ended)?;
+        self.early = std::mem::take(&mut written.files);
+        let missing = written.take_missing();
+        Ok((written.areas, missing))
     }
 
     /// Finds what a run has written since the areas were fresh, and the subject before its warm point.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn written(&self) -> io::Result<Written> {
-        let mut written = self.look(Owner::Run)?;
+    pub fn written(&self, when: When) -> io::Result<Written> {
+        let mut written = self.look(Owner::Run, when)?;
         written.files.extend(self.early.iter().filter(|file| self.is_untouched(file)).cloned());
         written.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(written)
@@ -208,12 +215,18 @@ impl Areas {
         })
     }
 
-    fn look(&self, owner: Owner) -> io::Result<Written> {
-        let mut written = Written::default();
+    fn look(&self, owner: Owner, when: When) -> io::Result<Written> {
+        let mut written = Written { when, ..Written::default() };
         for (index, area) in self.list.iter().enumerate() {
-            let staged = memory_of(owner, index).join(WRITTEN);
-            let top = self.open(&staged, OFlags::DIRECTORY)?;
-            let entries = entries(&top)?;
+            let memory = memory_of(owner, index);
+            let staged = memory.join(WRITTEN);
+            let above = self.open(&memory, OFlags::DIRECTORY)?;
+            let (top, entries) = match enter(&above, WRITTEN.as_bytes(), when) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && when == When::UnderWay => {
+                    continue;
+                }
+                entered => entered?,
+            };
             if !entries.is_empty() {
                 written.areas.push(index);
                 written.look_through(
@@ -225,9 +238,10 @@ impl Areas {
         }
         // Who would put them where they belong would write over what no run may see.
         let is_hidden = |file: &WrittenFile| self.hidden.iter().any(|hidden| file.path.starts_with(hidden));
-        for file in written.files.extract_if(.., |file| is_hidden(file)) {
+        let hidden: Vec<WrittenFile> = written.files.extract_if(.., |file| is_hidden(file)).collect();
+        for file in hidden {
             let path = file.path.display();
-            written.missing.push(format!(
+            written.miss(format!(
                 "what the run has written at {path} (runs do not see what is there; see --show)"
             ));
         }
@@ -235,7 +249,35 @@ impl Areas {
     }
 }
 
+/// When areas are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum When {
+    /// The run goes on: nothing is changed, and what may not be read is passed over.
+    UnderWay,
+    /// All of the run's processes are stopped: it is read whatever its permissions are.
+    #[default]
+    Ended,
+}
+
 impl Written {
+    fn miss(&mut self, what: String) {
+        if self.missing.len() < MISSING_NAMED {
+            self.missing.push(what);
+        } else {
+            self.unnamed += 1;
+        }
+    }
+
+    /// What there is that cannot be told.
+    pub fn take_missing(&mut self) -> Vec<String> {
+        let mut missing = std::mem::take(&mut self.missing);
+        let unnamed = std::mem::take(&mut self.unnamed);
+        if unnamed > 0 {
+            missing.push(format!("{unnamed} more of the kind"));
+        }
+        missing
+    }
+
     fn look_through(&mut self, directory: &OwnedFd, entries: Entries, place: Place<'_>) {
         for (name, kind) in entries {
             let (path, staged) =
@@ -243,7 +285,7 @@ impl Written {
             let looked = match kind {
                 FileType::RegularFile if self.files.len() == FILES => {
                     if !self.has_too_many {
-                        self.missing.push(format!("files that the run has written beyond the first {FILES}"));
+                        self.miss(format!("files that the run has written beyond the first {FILES}"));
                     }
                     self.has_too_many = true;
                     return;
@@ -262,7 +304,7 @@ impl Written {
                 FileType::Directory if place.depth == AREA_DEPTH => {
                     Err(io::Error::other("too many directories below each other"))
                 }
-                FileType::Directory => enter(directory, &name).map(|(inner, entries)| {
+                FileType::Directory => enter(directory, &name, self.when).map(|(inner, entries)| {
                     self.look_through(
                         &inner,
                         entries,
@@ -274,7 +316,7 @@ impl Written {
                 _ => Ok(()),
             };
             if let Err(error) = looked {
-                self.missing.push(format!("what the run has written at {} ({error})", path.display()));
+                self.miss(format!("what the run has written at {} ({error})", path.display()));
             }
         }
     }
@@ -289,14 +331,18 @@ struct Place<'p> {
     depth: usize,
 }
 
-/// Opens a directory in a directory, also if it may not be entered: it is the user's own.
-fn enter(directory: &OwnedFd, name: &[u8]) -> io::Result<(OwnedFd, Entries)> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = || rustix::fs::openat(directory, name, flags, Mode::empty());
-    let opened = open().or_else(|error| match error {
-        Errno::ACCESS => {
-            rustix::fs::chmodat(directory, name, Mode::RWXU, AtFlags::empty())?;
-            open()
+/// Opens a directory in a directory. When the run has ended, also one that may not be entered: it is the user's own.
+fn enter(directory: &OwnedFd, name: &[u8], when: When) -> io::Result<(OwnedFd, Entries)> {
+    let open = |flags: OFlags| {
+        let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(directory, name, flags, Mode::empty())
+    };
+    let opened = open(OFlags::RDONLY).or_else(|error| match error {
+        Errno::ACCESS if when == When::Ended => {
+            // By the descriptor, so that nothing can come in between that leads elsewhere.
+            let place = open(OFlags::PATH)?;
+            rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)?;
+            open(OFlags::RDONLY)
         }
         error => Err(error),
     })?;

@@ -156,6 +156,8 @@ pub(crate) struct Launched {
     pub limits_processes_by_user: bool,
     /// The sandbox's `/proc`, if it has one of its own.
     proc: Option<OwnedFd>,
+    /// What runs do not see.
+    pub hidden: Vec<PathBuf>,
     /// Why there are no areas.
     pub areas_problem: Option<String>,
     /// What runs write to, if the machine has areas; else the shim keeps files in memory.
@@ -250,6 +252,7 @@ impl Launched {
             missing: Vec::new(),
             limits_processes_by_user: false,
             proc: None,
+            hidden: Vec::new(),
             areas_problem: None,
             areas: None,
         };
@@ -274,6 +277,7 @@ impl Launched {
                     self.areas_problem = told.areas_problem;
                     let mut fds = fds.into_iter();
                     self.proc = fds.next().filter(|_| told.has_proc);
+                    self.hidden = told.hidden.clone();
                     let areas = |staging| Areas::new(staging, told.areas, &order.wanted(), told.hidden);
                     self.areas = fds.next().map(areas);
                 }

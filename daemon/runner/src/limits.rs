@@ -26,6 +26,8 @@ pub const IMAGES: usize = 64;
 pub const NOTES_NAMED: usize = 3;
 /// Files that a run may leave behind.
 pub const FILES: usize = 4096;
+/// Things a run has written and that cannot be told that are named one by one.
+pub const MISSING_NAMED: usize = 8;
 /// Areas that a sandbox has, besides those that the order needs.
 pub const AREAS: usize = 64;
 /// Files and directories that a run may have at a time in an area.

@@ -11,6 +11,15 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Mappings(Vec<Mapping>);
 
+/// Where gcov's lists of objects are.
+#[derive(Debug, Default)]
+pub struct GcovRoots {
+    /// One in the program, and one in each instrumented library.
+    pub addresses: Vec<u64>,
+    /// There is gcov's own fork, by which counters begin anew in a process that is made.
+    pub has_fork: bool,
+}
+
 #[derive(Debug)]
 struct Mapping {
     addresses: Range<u64>,
@@ -35,6 +44,12 @@ impl Mappings {
         own.map(|mapping| mapping.addresses.clone())
     }
 
+    /// Is there memory that can be written and is shared?
+    #[must_use]
+    pub fn shares_memory(&self) -> bool {
+        self.0.iter().any(|mapping| mapping.is_writable && !mapping.is_private)
+    }
+
     /// The files with code in them.
     pub fn programs(&self) -> impl Iterator<Item = &Path> {
         let paths: BTreeSet<&str> =
@@ -54,16 +69,17 @@ impl Mappings {
     ///
     /// # Errors
     /// If there are none.
-    pub fn gcov_roots(&self, binary: &Path) -> Result<Vec<u64>> {
-        let mut roots = Vec::new();
+    pub fn gcov_roots(&self, binary: &Path) -> Result<GcovRoots> {
+        let mut roots = GcovRoots::default();
         let mut stripped = false;
         for (path, start) in self.files() {
             // What cannot be read (the shim, a deleted file) has no counters that anybody could name.
             let Ok(program) = program::inspect(Path::new(path), None) else { continue };
             stripped |= !program.has_symbols && same_file(path, binary);
-            roots.extend(program.gcov_root.map(|root| program.address(root, start)));
+            roots.addresses.extend(program.gcov_root.map(|root| program.address(root, start)));
+            roots.has_fork |= program.has_gcov_fork;
         }
-        if roots.is_empty() {
+        if roots.addresses.is_empty() {
             let what = "its counters".to_owned();
             let problem = ProgramProblem::Stripped { what };
             return Err(match stripped {

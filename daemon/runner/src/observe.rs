@@ -33,7 +33,7 @@ impl Observer {
             None => {
                 let (_, mappings) = zygote.image();
                 let roots = mappings.gcov_roots(zygote.binary()).unwrap_or_default();
-                write_no_data_files(zygote, &roots)?;
+                write_no_data_files(zygote, &roots.addresses)?;
                 Ok(Self::Nothing)
             }
         }

@@ -111,10 +111,12 @@ impl Pool {
                         return Err(Error::ZygoteLost(why));
                     }
                 }
-                result => {
+                // Of a run that went wrong something may be left. These are found out before there is one.
+                Ok(_) | Err(Error::TooLarge { .. } | Error::InputFrozen { .. }) => {
                     self.give_back(key, worker, result.is_ok());
                     return result;
                 }
+                Err(_) => return result,
             }
         }
     }

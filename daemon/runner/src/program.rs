@@ -25,6 +25,8 @@ pub struct Program {
     pub first_address: u64,
     /// gcov's list of objects.
     pub gcov_root: Option<u64>,
+    /// Does it have gcov's own fork, by which counters begin anew in a process that is made?
+    pub has_gcov_fork: bool,
     /// The function asked for.
     pub function: Option<u64>,
     /// A library that refuses to be loaded after any other: the address sanitizer's run-time.
@@ -82,6 +84,8 @@ impl Program {
         let Some(name) = name.split(|&byte| byte == 0).next() else { return };
         if name == b"__gcov_root" {
             self.gcov_root = Some(symbol.st_value(endian));
+        } else if name == b"__gcov_fork" {
+            self.has_gcov_fork = true;
         } else if symbol.st_type() == elf::STT_FUNC && function.is_some_and(|wanted| is_named(name, wanted)) {
             self.function = Some(symbol.st_value(endian));
         }

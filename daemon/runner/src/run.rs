@@ -39,8 +39,8 @@ pub struct OutputFile {
     pub path: PathBuf,
     /// Its contents.
     pub bytes: Vec<u8>,
-    /// It can be executed.
-    pub is_executable: bool,
+    /// Its permissions.
+    pub mode: u32,
 }
 
 /// Where a run's time went.

@@ -18,7 +18,7 @@ use crate::launch::{DAEMON_FD, ORDER_FD, Order, Ready, Refresh, Report, Word, en
 use crate::limits::{COMMAND_BYTES, RUN_NICENESS, most_processes};
 use crate::packet::{self, Received};
 use areas::Areas;
-use hearth_shim_abi::{CONTROL_FD, SHIM_FD};
+use hearth_shim_abi::{CONTROL_FD, SHIM_FD, UNREAD_TIME_S};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
 use std::convert::Infallible;
@@ -27,7 +27,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 /// Numbers of processes that the kernel gives once only; all later ones are above them.
@@ -209,11 +209,23 @@ fn start(daemon: &OwnedFd, order: &Order, mut sandbox: Sandbox) -> Result<Infall
         .env_clear()
         .envs(environment(&order.environment, &CONTROL_FD.to_string(), order.first_library.as_deref()))
         .current_dir(&order.directory)
-        .stdin(Stdio::null());
+        .stdin(unread_file().map_err(|error| format!("standard input: {error}"))?);
     for fd in [CONTROL_FD, SHIM_FD] {
         clear_close_on_exec(fd);
     }
     Err(format!("{}: {}", order.binary.display(), command.exec()))
+}
+
+/// An empty file in memory; when it is read shows in its time of access.
+fn unread_file() -> std::io::Result<File> {
+    let file = File::from(rustix::fs::memfd_create("hearth", rustix::fs::MemfdFlags::CLOEXEC)?);
+    let time = |tv_sec| rustix::fs::Timespec { tv_sec, tv_nsec: 0 };
+    let times = rustix::fs::Timestamps {
+        last_access: time(UNREAD_TIME_S),
+        last_modification: time(UNREAD_TIME_S + 1),
+    };
+    rustix::fs::futimens(&file, &times)?;
+    Ok(file)
 }
 
 /// What keeps a subject apart.

@@ -1,31 +1,31 @@
 //! What a run is given, and what it says and writes.
 
-use crate::areas::{Areas, Written, WrittenFile};
+use crate::areas::{Areas, When, Written, WrittenFile};
 use crate::error::{During, Error, Result};
 use crate::inside::Inside;
-use crate::limits::{CHILDREN, FILES, NOTES_AT_ONCE};
+use crate::limits::{CHILDREN, FILES, MISSING_NAMED, NOTES_AT_ONCE};
 use crate::memory::{Memory, tells_own_pages};
 use crate::observe::harvest::Additions;
 use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
 use hearth_shim_abi::{
-    ARGUMENT_LIMIT, NOTE_ARRIVED, NOTE_BEGIN, NOTE_CHILD, NOTE_COPY, NOTE_CROWDED, NOTE_EXECUTED,
-    NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_NOT_EXECUTED, NOTE_REMOVED, NOTE_UNKEPT, Note,
-    REQUEST_LIMIT, REQUEST_RUN, Request,
+    ARGUMENT_LIMIT, CHILD_EXECUTED, CHILD_OF_EXECUTED, NOTE_ARRIVED, NOTE_BEGIN, NOTE_CHILD, NOTE_COPY,
+    NOTE_CROWDED, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_NOT_EXECUTED,
+    NOTE_REMOVED, NOTE_UNKEPT, NOTE_UNLOADED, Note, REQUEST_LIMIT, REQUEST_RUN, Request,
 };
 use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What lies there is the kernel's.
-const KERNELS: &[&str] = &["/proc", "/sys"];
+const KERNELS: &[&str] = &["/dev", "/proc", "/sys"];
 
 /// What a run is given.
 #[derive(Debug)]
@@ -128,8 +128,8 @@ impl Stage {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn look_for_files(&mut self, areas: &Areas) -> Result<()> {
-        let mut written = areas.written().during("look for a run's files")?;
+    pub fn look_for_files(&mut self, areas: &Areas, when: When) -> Result<()> {
+        let mut written = areas.written(when).during("look for a run's files")?;
         // What it was given is not its own, unless it has changed it.
         written.files.retain(|file| !self.is_given(areas, file));
         self.written = written;
@@ -154,50 +154,57 @@ impl Stage {
         written > bytes || self.notes.has_too_many_files || self.written.has_too_many
     }
 
-    /// What the run has written: standard output, standard error and files, together at most so many bytes.
+    /// What the run has written: standard output, standard error and files, together at most so many bytes. Of `hidden` it may
+    /// have written nothing.
     ///
     /// # Errors
-    /// If it cannot be read.
-    pub fn output(&self, areas: Option<&Areas>, mut bytes: u64) -> Result<Output> {
+    /// If its streams cannot be read.
+    pub fn output(&mut self, areas: Option<&Areas>, hidden: &[PathBuf], bytes: u64) -> Result<Output> {
+        let mut left = bytes;
         let mut read = |file: &File| {
-            let contents = contents(file, bytes)?;
-            bytes -= contents.len() as u64;
+            let contents = contents(file, left)?;
+            left -= contents.len() as u64;
             Ok::<_, Error>(contents)
         };
         let (stdout, stderr) = (read(&self.stdout)?, read(&self.stderr)?);
-        let mut files = Vec::new();
-        for (path, file) in &self.notes.files {
-            files.push(OutputFile {
-                path: path.clone(),
-                is_executable: is_executable(file),
-                bytes: read(file)?,
+        let mut output = Output { stdout, stderr, files: Vec::new(), missing: self.written.take_missing() };
+        let mut take = |path: &PathBuf, file: io::Result<File>| {
+            let read = file.map_err(|error| error.to_string()).and_then(|file| {
+                let mode = file.metadata().map_err(|error| error.to_string())?.mode() & 0o777;
+                Ok((mode, read(&file).map_err(|error| error.to_string())?))
             });
-        }
-        let mut missing = Vec::new();
-        for file in areas.iter().flat_map(|_| &self.written.files) {
-            match areas.map(|areas| areas.open_written(file)) {
-                Some(Ok(opened)) => {
-                    let is_executable = is_executable(&opened);
-                    files.push(OutputFile { path: file.path.clone(), is_executable, bytes: read(&opened)? });
-                }
-                Some(Err(error)) => missing.push(format!("the file {} ({error})", file.path.display())),
-                None => {}
+            match read {
+                Ok((mode, bytes)) => output.files.push(OutputFile { path: path.clone(), mode, bytes }),
+                Err(problem) => output.missing.push(format!("the file {} ({problem})", path.display())),
+            }
+        };
+        for (path, file) in &self.notes.files {
+            // The run names these itself: it could name anything.
+            match foreign(path, hidden) {
+                Some(why) => take(path, Err(io::Error::other(why))),
+                None => take(path, file.try_clone()),
             }
         }
-        // The shim keeps files anywhere; some places are the kernel's, and nobody wants to write there.
-        files.retain(|file| {
-            let is_kernels = KERNELS.iter().any(|place| file.path.starts_with(place));
-            if is_kernels {
-                missing.push(format!(
-                    "what the run has written at {} (it is the kernel's)",
-                    file.path.display()
-                ));
-            }
-            !is_kernels
-        });
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Output { stdout, stderr, files, missing })
+        for (file, areas) in self.written.files.iter().flat_map(|file| Some((file, areas?))) {
+            take(&file.path, areas.open_written(file));
+        }
+        output.files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(output)
     }
+}
+
+/// Why a path that a run names is not one of its files: whoever puts it there would write where no run may.
+fn foreign(path: &Path, hidden: &[PathBuf]) -> Option<&'static str> {
+    let is_plain = path.is_absolute()
+        && !path.as_os_str().as_bytes().split(|&byte| byte == b'/').any(|part| part == b".." || part == b".");
+    if !is_plain {
+        return Some("it is no whole path");
+    }
+    if KERNELS.iter().any(|place| path.starts_with(place)) {
+        return Some("it is the kernel's");
+    }
+    let is_hidden = hidden.iter().any(|hidden| path.starts_with(hidden));
+    is_hidden.then_some("runs do not see what is there; see --show")
 }
 
 /// What a run has written.
@@ -233,6 +240,8 @@ pub struct Notes {
     pub copies: Vec<MemoryCopy>,
     /// The memory of another one could not be kept, or there were too many.
     pub has_lost_children: bool,
+    /// Data files of libraries that were unloaded: the first few.
+    pub unloaded: BTreeSet<PathBuf>,
     /// Programs that it had executed, without those that could not be.
     pub executed: i64,
     /// Those of them that were heard of.
@@ -244,6 +253,27 @@ pub struct Notes {
     pub prepared_faults: u64,
 }
 
+/// What a process of a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChildKind {
+    /// The run has forked it.
+    Forked,
+    /// A program that the run has executed.
+    Executed,
+    /// Such a program has forked it.
+    OfExecuted,
+}
+
+impl ChildKind {
+    fn of(value: u32) -> Self {
+        match value {
+            CHILD_EXECUTED => Self::Executed,
+            CHILD_OF_EXECUTED => Self::OfExecuted,
+            _ => Self::Forked,
+        }
+    }
+}
+
 /// A process that a run made of itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Child {
@@ -251,8 +281,8 @@ pub struct Child {
     pub process: u32,
     /// Its keeper's.
     pub keeper: u32,
-    /// It executes another program.
-    pub is_executed: bool,
+    /// What it is.
+    pub kind: ChildKind,
     /// What it counted has been added up, while the run went on.
     pub is_settled: bool,
 }
@@ -264,8 +294,8 @@ pub struct MemoryCopy {
     pub of: u32,
     /// The copy's.
     pub keeper: u32,
-    /// The process executes another program.
-    pub is_executed: bool,
+    /// What the process is.
+    pub kind: ChildKind,
 }
 
 impl Notes {
@@ -273,6 +303,21 @@ impl Notes {
     pub fn ended(&self, inside: &Inside<'_>) -> Vec<usize> {
         let has_ended = |child: &Child| !child.is_settled && inside.has_ended(child.process);
         (0..self.children.len()).filter(|&index| has_ended(&self.children[index])).collect()
+    }
+
+    /// How many processes have not ended, where that can be known.
+    pub fn living(&self, inside: &Inside<'_>) -> usize {
+        let living = |child: &&Child| !child.is_settled && !inside.has_ended(child.process);
+        match inside {
+            Inside::Own(_) => self
+                .children
+                .iter()
+                .filter(living)
+                .map(|child| child.process)
+                .collect::<BTreeSet<u32>>()
+                .len(),
+            Inside::Machine(_) => 0,
+        }
     }
 
     /// Processes of which the memory is still kept.
@@ -304,7 +349,11 @@ impl Notes {
                 self.prepared_faults = u64::from(faults);
             }
             NOTE_FILE if packet.fds.len() == 1 && self.files.len() < FILES => {
-                self.files.insert(path, packet.fds.remove(0).into());
+                let file = File::from(packet.fds.remove(0));
+                // Whatever else it may be, reading it could take for ever.
+                if file.metadata().is_ok_and(|data| data.is_file()) {
+                    self.files.insert(path, file);
+                }
             }
             NOTE_FILE => self.has_too_many_files = true,
             NOTE_REMOVED => {
@@ -313,15 +362,19 @@ impl Notes {
             NOTE_FORKED => self.forked = true,
             NOTE_CHILD if self.children.len() < CHILDREN => {
                 let Note { value, process, keeper, .. } = packet.head;
-                self.forked |= value == 0;
-                self.children.push(Child { process, keeper, is_executed: value != 0, is_settled: false });
+                let kind = ChildKind::of(value);
+                self.forked |= kind == ChildKind::Forked;
+                self.children.push(Child { process, keeper, kind, is_settled: false });
             }
             NOTE_COPY if self.copies.len() < CHILDREN => {
                 let Note { value, process, keeper, .. } = packet.head;
-                self.copies.push(MemoryCopy { of: process, keeper, is_executed: value != 0 });
+                self.copies.push(MemoryCopy { of: process, keeper, kind: ChildKind::of(value) });
             }
             NOTE_CHILD | NOTE_COPY | NOTE_UNKEPT => self.has_lost_children = true,
             NOTE_CROWDED => self.is_crowded = true,
+            NOTE_UNLOADED if self.unloaded.len() < MISSING_NAMED => {
+                self.unloaded.insert(path);
+            }
             NOTE_EXECUTED => self.executed += 1,
             NOTE_NOT_EXECUTED => self.executed -= 1,
             NOTE_ARRIVED => self.arrived += 1,
@@ -329,10 +382,6 @@ impl Notes {
             _ => {}
         }
     }
-}
-
-fn is_executable(file: &File) -> bool {
-    file.metadata().is_ok_and(|data| data.mode() & 0o111 != 0)
 }
 
 /// A file in memory that a run can read and nobody can change.

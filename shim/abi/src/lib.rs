@@ -160,12 +160,16 @@ pub struct Event {
 pub const EVENT_WARM: u32 = 1;
 /// The input was opened.
 pub const EARLY_INPUT: i32 = 1;
-/// Standard input was read to its end, with the C library's streams.
+/// Standard input was read. It is a file in memory whose time of access is [`UNREAD_TIME_S`] until then.
 pub const EARLY_STDIN: i32 = 2;
 /// The program asked for the number of its process.
 pub const EARLY_PID: i32 = 4;
 /// Other processes were made, or programs executed.
 pub const EARLY_PROCESSES: i32 = 8;
+/// It has pipes, sockets or the like open, which all runs share.
+pub const EARLY_SHARED: i32 = 16;
+/// See [`EARLY_STDIN`]; in seconds. The kernel changes it when the file is read, because it is before that of the last change.
+pub const UNREAD_TIME_S: i64 = 1;
 /// `value` threads are running at the warm point, and a fork would leave out all but one.
 pub const EVENT_THREADS: u32 = 2;
 /// The run was forked.
@@ -227,6 +231,16 @@ pub const NOTE_COPY: u32 = 11;
 
 /// A process waits for a keeper: there are as many processes as there may be, and those that have ended are to be let go.
 pub const NOTE_CROWDED: u32 = 12;
+/// A library is unloaded that has counters; the text is the path of its data file.
+pub const NOTE_UNLOADED: u32 = 13;
+
+/// What the `value` of [`NOTE_CHILD`] says: a process that the run has forked, a program that it has executed, or a process that
+/// such a program has forked.
+pub const CHILD_FORKED: u32 = 0;
+/// See [`CHILD_FORKED`].
+pub const CHILD_EXECUTED: u32 = 1;
+/// See [`CHILD_FORKED`].
+pub const CHILD_OF_EXECUTED: u32 = 2;
 
 const _: () = assert!(size_of::<Config>() == 24 + PATH_LIMIT);
 const _: () = assert!(size_of::<Request>() == 56);

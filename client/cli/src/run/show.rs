@@ -4,7 +4,7 @@ use hearth_client::protocol::Bytes;
 use hearth_runner::run::Times;
 use hearth_runner::{Answer, SubjectMap};
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
@@ -35,40 +35,49 @@ fn coverage(answer: &Answer, map: Option<&SubjectMap>) -> Result<Coverage, Strin
     })
 }
 
+/// A text in which nothing is an order to the terminal, or begins another line.
+pub fn printable(text: impl Display) -> String {
+    let mut shown = String::new();
+    for character in text.to_string().chars() {
+        match character.is_control() {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
+    shown
+}
+
 /// The summary behind a run's own output.
 pub fn summary(runs: &Runs, map: Option<&SubjectMap>, written: bool) -> String {
-    let mut text = String::new();
     let first = &runs.first;
-    let _ = writeln!(text, "hearth: {} in {}", first.run.outcome, milliseconds(first.run.times.total));
+    let mut lines = vec![format!("{} in {}", first.run.outcome, milliseconds(first.run.times.total))];
     for file in &first.run.files {
         let hint = if written { "written" } else { "kept in memory; --write puts it there" };
-        let _ = writeln!(text, "hearth: made {}, {} bytes ({hint})", file.path.display(), file.bytes.len());
+        lines.push(format!("made {}, {} bytes ({hint})", file.path.display(), file.bytes.len()));
     }
     match coverage(first, map) {
         Ok(coverage) => {
             let share = |(part, whole): (usize, usize)| format!("{part} of {whole}");
-            let _ = writeln!(
-                text,
-                "hearth: executed {} lines in {} functions",
+            lines.push(format!(
+                "executed {} lines in {} functions",
                 share(coverage.lines),
                 share(coverage.functions)
-            );
+            ));
         }
-        Err(reason) if map.is_some() => {
-            let _ = writeln!(text, "hearth: no coverage: {reason}");
-        }
+        Err(reason) if map.is_some() => lines.push(format!("no coverage: {reason}")),
         Err(_) => {}
     }
     if first.run.forked {
-        let _ = writeln!(text, "hearth: the run forked; its other processes are counted, too");
+        lines.push("the run forked; its other processes are counted, too".to_owned());
     }
     if !first.missing.is_empty() {
-        let _ = writeln!(text, "hearth: missing: {}", first.missing.join("; "));
+        lines.push(format!("missing: {}", first.missing.join("; ")));
     }
     if runs.times.len() > 1 {
-        let _ = writeln!(text, "hearth: {}", latencies(&runs.times));
+        lines.push(latencies(&runs.times));
     }
-    text
+    // Runs choose the names of their files.
+    lines.iter().map(|line| format!("hearth: {}\n", printable(line))).collect()
 }
 
 fn latencies(times: &[Times]) -> String {

@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::observe::counters::{CounterMap, DUMPED_OFFSET, object_of};
 use crate::observe::harvest::{Additions, Counting, Harvest, How, Places, Visit};
 use crate::run::OutputFile;
-use crate::stage::Notes;
+use crate::stage::{ChildKind, Notes};
 use crate::subject_map::SubjectMap;
 use crate::usage::processes_inside;
 use crate::zygote::Remains;
@@ -35,6 +35,8 @@ pub struct Counted {
     pub last_library: u64,
     /// Its counters.
     pub counting: Counting,
+    /// It has gcov's own fork.
+    pub has_fork: bool,
     /// The subject's map.
     pub map: Arc<SubjectMap>,
     /// Programs that runs have executed, by what they map.
@@ -49,6 +51,8 @@ pub type Images = FxHashMap<Vec<(String, u64, u64)>, Arc<Image>>;
 pub struct Image {
     /// Where its counters are; `None` if it has none, or none that are known.
     places: Option<Places>,
+    /// It has gcov's own fork.
+    has_fork: bool,
     /// What of it cannot be counted.
     missing: Vec<String>,
 }
@@ -101,6 +105,9 @@ impl Counted {
         additions.merge(std::mem::take(&mut notes.settled));
         missing.append(&mut notes.settled_missing);
         missing.extend(unheard_of(notes));
+        missing.extend(notes.unloaded.iter().map(|path| {
+            format!("what {} counts: its library was unloaded before its process ended", path.display())
+        }));
         // Processes may have loaded the same.
         missing.sort();
         missing.dedup();
@@ -143,9 +150,9 @@ impl Counted {
         if child.is_settled {
             return;
         }
-        let (keeper, is_executed) = (child.keeper, child.is_executed);
+        let (keeper, kind) = (child.keeper, child.kind);
         let mut counted = Additions::default();
-        let added = inside.find(keeper).map(|process| self.add(is_executed, &process, &mut counted, missing));
+        let added = inside.find(keeper).map(|process| self.add(kind, &process, &mut counted, missing));
         notes.has_lost_children |= !matches!(added, Some(Ok(())));
         if !notes.copies.is_empty() {
             additions.merge(self.copied(Some(keeper), counted.clone(), notes, inside, missing));
@@ -166,12 +173,12 @@ impl Counted {
         let mut all = Additions::default();
         let mut later = last;
         for index in (0..notes.copies.len()).rev().filter(|&index| Some(notes.copies[index].of) == kept_by) {
-            let (keeper, is_executed) = (notes.copies[index].keeper, notes.copies[index].is_executed);
+            let (keeper, kind) = (notes.copies[index].keeper, notes.copies[index].kind);
             let mut copy = Additions::default();
             let is_run = notes.keeper == kept_by;
             let read = inside.find(keeper).map(|process| match is_run {
                 true => self.counting.add_process(&process.memory()?, &mut copy),
-                false => self.add(is_executed, &process, &mut copy, missing),
+                false => self.add(kind, &process, &mut copy, missing),
             });
             notes.has_lost_children |= !matches!(read, Some(Ok(())));
             // Who executes without gcov's knowing goes on counting.
@@ -186,14 +193,16 @@ impl Counted {
     /// Adds what a process of the run counted.
     fn add(
         &mut self,
-        is_executed: bool,
+        kind: ChildKind,
         process: &Process,
         additions: &mut Additions,
         missing: &mut Vec<String>,
     ) -> io::Result<()> {
-        match is_executed {
-            true => self.add_executed(process, additions, missing),
-            false => self.add_process(process, additions, missing),
+        match kind {
+            ChildKind::Forked => self.add_process(process, additions, missing),
+            ChildKind::Executed | ChildKind::OfExecuted => {
+                self.add_executed(kind, process, additions, missing)
+            }
         }
     }
 
@@ -239,7 +248,11 @@ impl Counted {
     ) -> io::Result<()> {
         let memory = process.memory()?;
         if !self.was_reset(&memory)? {
-            // It has not come back from its fork: the counters are still those of the process that it was made of.
+            // If gcov knows of its fork it has not come back from it: the counters are still those of the process that it was
+            // made of.
+            if !self.has_fork {
+                missing.push(unknown_fork(&self.binary));
+            }
             return Ok(());
         }
         self.add_libraries(&memory, &|| process.maps().ok(), additions, missing)?;
@@ -249,6 +262,7 @@ impl Counted {
     /// Adds what a program counted that the run executed.
     fn add_executed(
         &mut self,
+        kind: ChildKind,
         process: &Process,
         additions: &mut Additions,
         missing: &mut Vec<String>,
@@ -269,6 +283,10 @@ impl Counted {
             }
         };
         missing.extend_from_slice(&image.missing);
+        if kind == ChildKind::OfExecuted && !image.has_fork && image.places.is_some() {
+            missing.push(unknown_fork(&process.program()?));
+            return Ok(());
+        }
         image.places.iter().try_for_each(|places| places.add(&memory, additions))
     }
 
@@ -276,7 +294,7 @@ impl Counted {
     fn find_image(&self, program: &Path, mappings: &Mappings, memory: &Memory) -> Image {
         // A program that is not instrumented counts nothing.
         let Ok(roots) = mappings.gcov_roots(program) else { return Image::default() };
-        match self.map.with_atlas(|atlas| CounterMap::find(memory, &roots, atlas)) {
+        match self.map.with_atlas(|atlas| CounterMap::find(memory, &roots.addresses, atlas)) {
             Ok(map) => {
                 let missing = match map.without_notes.len() {
                     0..=NOTES_NAMED => map.without_notes.iter().map(|data| without_notes(data)).collect(),
@@ -286,12 +304,12 @@ impl Counted {
                         program.display()
                     )],
                 };
-                Image { places: Some(Places::new(map.arrays)), missing }
+                Image { places: Some(Places::new(map.arrays)), has_fork: roots.has_fork, missing }
             }
             Err(error) => {
                 let missing =
                     vec![format!("what {} executed, which the run started: {error}", program.display())];
-                Image { places: None, missing }
+                Image { places: None, has_fork: roots.has_fork, missing }
             }
         }
     }
@@ -309,7 +327,7 @@ impl Counted {
         }
         let late = || -> Result<CounterMap> {
             let maps = maps().ok_or_else(|| Error::Counters("what it has mapped is not known".to_owned()))?;
-            let mut roots = Mappings::parse(&maps).gcov_roots(&self.binary).unwrap_or_default();
+            let mut roots = Mappings::parse(&maps).gcov_roots(&self.binary).unwrap_or_default().addresses;
             roots.retain(|root| !self.counting.map.roots.contains(root));
             self.map.with_atlas(|atlas| CounterMap::find(memory, &roots, atlas))
         };
@@ -330,7 +348,11 @@ impl Counted {
 fn unheard_of(notes: &Notes) -> Vec<String> {
     let mut missing = Vec::new();
     if notes.has_lost_children || notes.forked && notes.children.is_empty() {
-        missing.push("what some processes of the run executed: their memory could not be kept".to_owned());
+        missing.push(
+            "what some processes of the run executed: their memory could not be kept (they were too many, or made by other \
+             calls than fork)"
+                .to_owned(),
+        );
     }
     let unheard = notes.executed - notes.arrived;
     if unheard > 0 {
@@ -341,6 +363,16 @@ fn unheard_of(notes: &Notes) -> Vec<String> {
         ));
     }
     missing
+}
+
+/// What is said of processes that a program makes without gcov's knowing: their counters go on from those of the process that
+/// they were made of, and what that had counted cannot be told any more.
+fn unknown_fork(program: &Path) -> String {
+    format!(
+        "what processes executed that {} forked: gcov does not know of its forks, so that they count on (compile it with \
+         -std=gnu11, gnu++17 or the like instead of c11 or c++17)",
+        program.display()
+    )
 }
 
 /// What is said of an object whose notes are not among the subject's.

@@ -109,18 +109,19 @@ impl Counters {
 fn count(zygote: &Zygote, subject: Arc<SubjectMap>) -> Result<Counted> {
     let (memory, mappings) = zygote.image();
     let roots = mappings.gcov_roots(zygote.binary())?;
-    let map = subject.with_atlas(|atlas| CounterMap::find(memory, &roots, atlas))?;
+    let map = subject.with_atlas(|atlas| CounterMap::find(memory, &roots.addresses, atlas))?;
     if map.arrays.is_empty() {
         let problem = "none of the program's objects is among them".to_owned();
         return Err(Error::NotesMismatch { problem });
     }
-    write_no_data_files(zygote, &roots)?;
+    write_no_data_files(zygote, &roots.addresses)?;
     let count = subject.with_atlas(|atlas| atlas.counter_count() as usize);
     let counting = Counting::new(map, count, memory).during("read the zygote's counters")?;
     Ok(Counted {
         binary: zygote.binary().to_owned(),
         last_library: zygote.last_library(),
         counting,
+        has_fork: roots.has_fork,
         map: subject,
         images: Images::default(),
     })

@@ -1,6 +1,7 @@
 //! Forking a run from a zygote, and what is there when it has ended.
 
 use super::{Zygote, lost, watch};
+use crate::areas::When;
 use crate::error::{Error, Result};
 use crate::inside::Inside;
 use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT, most_processes};
@@ -30,6 +31,10 @@ pub struct EndedRun<'z> {
     output_bytes: u64,
     cpu_s: u64,
     is_cleared: bool,
+    /// What it has written in areas is known.
+    knows_files: bool,
+    /// So many of its processes still ran when it ended by itself.
+    left_over: usize,
 }
 
 impl Zygote {
@@ -61,6 +66,8 @@ impl Zygote {
             output_bytes: request.limits.output_bytes,
             cpu_s: request.limits.cpu_s,
             is_cleared: false,
+            knows_files: false,
+            left_over: 0,
         };
         run.take_last_words()?;
         Ok(run)
@@ -96,7 +103,13 @@ impl EndedRun<'_> {
     fn take_last_words(&mut self) -> Result<()> {
         self.stage.take_notes()?;
         if let Some(areas) = &self.zygote.launched.areas {
-            self.stage.look_for_files(areas)?;
+            self.stage.look_for_files(areas, When::Ended)?;
+            self.knows_files = true;
+        }
+        if self.verdict.is_none()
+            && let Some(inside) = self.zygote.launched.inside()
+        {
+            self.left_over = self.stage.notes.living(&inside);
         }
         let is_above = self.stage.is_above(self.output_bytes);
         self.verdict = self.verdict.or(is_above.then_some(Outcome::OutputLimit));
@@ -145,9 +158,15 @@ impl EndedRun<'_> {
             // What the kernel did for the standby was before the run.
             system: Duration::from_micros(ended.system_us.saturating_sub(notes.prepared_us)),
         };
-        let mut output = self.stage.output(self.zygote.launched.areas.as_ref(), self.output_bytes)?;
-        missing.append(&mut self.stage.written.missing);
+        let launched = &self.zygote.launched;
+        let mut output = self.stage.output(launched.areas.as_ref(), &launched.hidden, self.output_bytes)?;
         missing.append(&mut output.missing);
+        if self.left_over > 0 {
+            missing.push(format!(
+                "what {} of the run's processes would have done: they still ran when the first one ended, and were stopped",
+                self.left_over
+            ));
+        }
         if let Observer::Counters(counters) = observer {
             counters.counted.take_data_files(&mut output.files, &self.stage.written.files, &mut missing);
         }
@@ -176,7 +195,8 @@ impl Drop for EndedRun<'_> {
         let _ = self.clear();
         let launched = &mut self.zygote.launched;
         if let Some(areas) = &mut launched.areas {
-            let used = areas.used(&self.stage.written);
+            let written = self.knows_files.then_some(&self.stage.written);
+            let used = areas.used(written);
             let _ = launched.refresh(used, Vec::new());
         }
     }

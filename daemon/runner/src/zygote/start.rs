@@ -14,8 +14,8 @@ use crate::revision::Files;
 use crate::usage::resident_bytes;
 use crate::zygote::WarmPoint;
 use hearth_shim_abi::{
-    Config, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_STDIN, EVENT_MISSED, EVENT_NO_HOOK, EVENT_THREADS,
-    EVENT_WARM, PATH_LIMIT, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
+    Config, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_SHARED, EARLY_STDIN, EVENT_MISSED, EVENT_NO_HOOK,
+    EVENT_THREADS, EVENT_WARM, PATH_LIMIT, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
 };
 use std::fs::{self, File};
 use std::io::Read;
@@ -66,7 +66,8 @@ impl Zygote {
             ));
         }
         if let Some(areas) = &mut launched.areas {
-            let early = areas.remember_early().during("look for the subject's files")?;
+            let (early, mut untold) = areas.remember_early().during("look for the subject's files")?;
+            early_missing.append(&mut untold);
             let all = areas.all();
             launched.refresh(all, early)?;
         }
@@ -140,11 +141,25 @@ impl Warm {
                 "what processes executed that the subject started before its warm point; choose an earlier one",
             ),
             (
+                EARLY_SHARED,
+                "what keeps runs apart in pipes, sockets and the like that the subject has opened before its warm point: all \
+                 runs share them; choose an earlier one",
+            ),
+            (
                 EARLY_PID,
                 "the runs' process numbers: the subject has asked for its own before its warm point, so all have one",
             ),
         ];
-        told.iter().filter(|(bit, _)| self.did(*bit)).map(|(_, text)| (*text).to_owned()).collect()
+        let mut missing: Vec<String> =
+            told.iter().filter(|(bit, _)| self.did(*bit)).map(|(_, text)| (*text).to_owned()).collect();
+        if self.mappings.shares_memory() {
+            missing.push(
+                "what keeps runs apart in memory that the subject has shared (MAP_SHARED) before its warm point: all runs \
+                 share it; choose an earlier one"
+                    .to_owned(),
+            );
+        }
+        missing
     }
 }
 

@@ -1,7 +1,7 @@
 //! Watching a run: its end, its limits, and processes of it that have ended.
 
 use super::{Zygote, lost, receive_event};
-use crate::areas::Areas;
+use crate::areas::{Areas, When};
 use crate::error::{During, Error, Result};
 use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE};
 use crate::observe::Observer;
@@ -100,7 +100,7 @@ impl Zygote {
         }
         // What lies in areas takes at least as much as its length, but for holes. It is looked at closely only if it is much.
         if let Some(areas) = self.launched.areas.as_ref().filter(|_| in_areas > request.limits.output_bytes) {
-            stage.look_for_files(areas).ok()?;
+            stage.look_for_files(areas, When::UnderWay).ok()?;
         }
         stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit)
     }

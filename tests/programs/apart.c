@@ -1,0 +1,132 @@
+// What could lead from one run to another, and what could count without being counted: one way for each first argument.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+pid_t _Fork(void);
+
+static const char *way;
+static int copied = -1;
+static int *shared;
+
+static int is(const char *name) { return !strcmp(way, name); }
+
+// Done before the warm point.
+static void early(void) {
+  char byte;
+  int ends[2];
+  if (is("early_read"))
+    read(0, &byte, 1);
+  if (is("early_copies")) {
+    copied = dup(1);
+    dup2(0, 9);
+  }
+  if (is("early_pipe"))
+    pipe(ends);
+  if (is("early_memory"))
+    shared = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (is("early_link"))
+    symlink("nowhere", "link");
+}
+
+// Writes by way of the working directory of every other process there is.
+static void write_by_others(void) {
+  DIR *processes = opendir("/proc");
+  for (struct dirent *entry; (entry = readdir(processes));) {
+    char path[300];
+    int number = atoi(entry->d_name);
+    if (number <= 1 || number == getpid())
+      continue;
+    snprintf(path, sizeof path, "/proc/%d/cwd/left", number);
+    if (access(path, F_OK) == 0)
+      puts("found");
+    // The C library's function would have the shim keep the file.
+    if (syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_RDWR, 0600) >= 0)
+      puts("wrote");
+  }
+}
+
+// Tells the daemon of a file that is none.
+static void forge(void) {
+  struct { unsigned kind, value, process, keeper; } note = {2, 0, 0, 0};
+  const char *name = "/tmp/forged";
+  struct iovec parts[] = {{&note, sizeof note}, {(void *) name, strlen(name)}};
+  union { struct cmsghdr head; char bytes[CMSG_SPACE(sizeof(int))]; } control = {0};
+  struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control};
+  control.head = (struct cmsghdr) {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+  *(int *) CMSG_DATA(&control.head) = open("/tmp", O_RDONLY | O_DIRECTORY);
+  if (access("left", F_OK) == 0)
+    puts("found");
+  close(open("left", O_CREAT | O_WRONLY, 0600));
+  sendmsg(700, &message, 0);
+}
+
+static int child(void *nothing) {
+  volatile int done = 1;
+  return done - 1;
+}
+
+static void use_library(void) {
+  void *library = dlopen("./library.so", RTLD_NOW);
+  void (*work)(void) = dlsym(library, "work");
+  work();
+  dlclose(library);
+}
+
+void ready(void) {}
+
+int main(int count, char **arguments) {
+  way = arguments[1];
+  early();
+  ready();
+  static char stack[65536];
+  char byte;
+  if (is("by_others"))
+    write_by_others();
+  if (is("forge"))
+    forge();
+  if (is("early_copies")) {
+    read(9, &byte, 1);
+    dprintf(copied, "copied %c\n", byte);
+  }
+  if (is("early_memory"))
+    printf("%d\n", (*shared)++);
+  if (is("fork") && fork() == 0)
+    exit(child(0));
+  if (is("background") && fork() == 0) {
+    sleep(20);
+    exit(child(0));
+  }
+  if (is("raw_fork") && _Fork() == 0)
+    exit(child(0));
+  if (is("clone"))
+    clone(child, stack + sizeof stack, SIGCHLD, 0);
+  if (is("thread_like")) {
+    clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, 0);
+  }
+  if (is("daemon"))
+    daemon(1, 1);
+  if (is("unload"))
+    use_library();
+  if (is("child_unloads") && fork() == 0) {
+    use_library();
+    exit(0);
+  }
+  if (is("executes_fork") && fork() == 0)
+    execl(arguments[0], arguments[0], "fork", (char *) 0);
+  if (!is("background"))
+    while (wait(0) > 0);
+  return 0;
+}
