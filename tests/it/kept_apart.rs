@@ -3,8 +3,9 @@
 
 use crate::{hearth, run, run_ok};
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// `apart.c`, compiled with coverage, and its library, in a directory of their own.
 struct Subject {
@@ -78,6 +79,44 @@ fn nothing_leads_from_one_run_to_another() {
     }
 }
 
+/// What is made, replaced (as editors do) or removed on the machine is seen by the next run; and what a run does to a directory
+/// itself by none.
+#[test]
+fn the_next_run_sees_what_is_there() {
+    let subject = Subject::new("-std=gnu11");
+    let path = subject.directory.path();
+    let order = |way: &str| {
+        format!(
+            "{{\"subject\": \"apart\", \"args\": [\"{way}\"], \"warm\": \"main\", \"directory\": {path:?}}}\n"
+        )
+    };
+    let mut command = Command::new(hearth());
+    command.current_dir(path).env("HEARTH_CACHE", path.join("cache")).args(["exec", "--jobs", "1"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut orders = child.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut ask = |way: &str| {
+        orders.write_all(order(way).as_bytes()).expect("it listens");
+        let answer: serde_json::Value =
+            serde_json::from_str(&answers.next().expect("an answer").expect("text")).expect("JSON");
+        answer["stdout"].as_str().unwrap_or_else(|| panic!("{answer}")).trim().to_owned()
+    };
+    assert_eq!(ask("look"), "none");
+    for text in ["one", "two"] {
+        fs::write(path.join("new"), text).expect("written");
+        fs::rename(path.join("new"), path.join("looked")).expect("renamed");
+        assert_eq!(ask("look"), text);
+        assert_eq!(ask("look"), text);
+    }
+    fs::remove_file(path.join("looked")).expect("removed");
+    assert_eq!(ask("look"), "none");
+    for _ in 0..3 {
+        assert_eq!(ask("change_top"), "open");
+    }
+    drop(orders);
+    child.wait().expect("it ends");
+}
+
 #[test]
 fn copies_of_streams_from_before_the_warm_point_are_the_runs() {
     let subject = Subject::new("-std=gnu11");
@@ -124,4 +163,20 @@ fn processes_and_libraries_that_cannot_be_counted_are_named() {
         let said = strict.run("main", way);
         assert!(said.contains("gcov does not know of its forks"), "{way}: {said}");
     }
+}
+
+/// Limits hold for all processes together, and for memory that none has mapped.
+#[test]
+fn limits_are_those_of_all_processes_together() {
+    let subject = Subject::new("-std=gnu11");
+    let code = |limit: [&str; 2], way: &str| {
+        subject.hearth(&["run", "apart", "--quiet", limit[0], limit[1], "--", way]).status.code()
+    };
+    assert_eq!(code(["--cpu-s", "1"], "spin_together"), Some(124));
+    assert_eq!(code(["--cpu-s", "10"], "spin_together"), Some(0));
+    if rustix::process::getuid().is_root() {
+        // Others have no control group that would tell.
+        assert_eq!(code(["--memory-mib", "64"], "take_unmapped"), Some(137));
+    }
+    assert_eq!(code(["--memory-mib", "512"], "take_unmapped"), Some(0));
 }

@@ -8,6 +8,8 @@ use std::process::Command;
 
 /// A user without any rights.
 const NOBODY: u32 = 65534;
+/// Another ordinary user.
+const SOMEBODY: u32 = 12345;
 /// The tests of this binary that are run again.
 const TESTS: &[&str] = &[
     "misbehaving::every_way_has_its_outcome_and_leaves_nothing",
@@ -41,7 +43,7 @@ fn misbehaving_programs_of_an_ordinary_user() {
         fs::create_dir_all(path.parent().expect("it is below home")).expect("a directory");
         fs::write(path, "secret\n").expect("written");
     }
-    give_away(directory);
+    give_away(directory, NOBODY);
     let mut command = Command::new("setpriv");
     let user = NOBODY.to_string();
     command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
@@ -58,14 +60,47 @@ fn misbehaving_programs_of_an_ordinary_user() {
     assert!(text.contains(&format!("{} passed; 0 failed", TESTS.len())), "{text}");
 }
 
-fn give_away(path: &Path) {
-    chown(path, Some(NOBODY), Some(NOBODY)).expect("given away");
+fn give_away(path: &Path, user: u32) {
+    chown(path, Some(user), Some(user)).expect("given away");
     if path.is_dir() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
         for entry in fs::read_dir(path).expect("a directory") {
-            give_away(&entry.expect("an entry").path());
+            give_away(&entry.expect("an entry").path(), user);
         }
     }
+}
+
+/// All processes of a run see what it writes, also in a directory below one that is root's.
+#[test]
+fn a_directory_below_one_of_root_is_written_to() {
+    if !rustix::process::getuid().is_root() {
+        // Nobody else can give a directory to another user.
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let (above, own) = (scratch.path().join("above"), scratch.path().join("above/own"));
+    fs::create_dir_all(&own).expect("a directory");
+    for (path, mode) in [(scratch.path(), 0o755), (&above, 0o755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+    fs::write(above.join("there"), "there\n").expect("written");
+    fs::copy(hearth(), own.join("hearth")).expect("copied");
+    // To an ordinary user's namespace, root is the user without any rights; so this is another one.
+    give_away(&own, SOMEBODY);
+    let script = "mkdir d && echo made > d/f && cat d/f ../there && ls .. && echo x 2>/dev/null > ../not || echo refused";
+    let user = SOMEBODY.to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+    let output = run(command
+        .arg(own.join("hearth"))
+        .args(["run", "/bin/sh", "--quiet", "--", "-c", script])
+        .current_dir(&own)
+        .env("HOME", &own)
+        .env("HEARTH_RUNTIME_DIR", own.join("run")));
+    let (said, complaint) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "made\nthere\nown\nthere\nrefused\n", "{complaint}");
+    assert!(!own.join("d").exists());
 }
 
 /// Where a namespace cannot be had that is said, and nothing is run unless the user asks for it.

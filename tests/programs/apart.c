@@ -10,9 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 pid_t _Fork(void);
@@ -85,6 +87,22 @@ static void use_library(void) {
   dlclose(library);
 }
 
+// Works for a while.
+static void spin(void) {
+  for (clock_t end = clock() + 6 * CLOCKS_PER_SEC / 10; clock() < end;);
+}
+
+// Takes memory that no process has mapped in the end.
+static void take_unmapped(void) {
+  size_t size = 256 << 20;
+  char *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  for (size_t part = 0; part < size; part += 1 << 20) {
+    memset(memory + part, 1, 1 << 20);
+    madvise(memory + part, 1 << 20, MADV_DONTNEED);
+  }
+  spin();
+}
+
 void ready(void) {}
 
 int main(int count, char **arguments) {
@@ -118,6 +136,25 @@ int main(int count, char **arguments) {
   }
   if (is("daemon"))
     daemon(1, 1);
+  if (is("spin_together"))
+    for (int i = 0; i < 4; i++)
+      if (fork() == 0) {
+        spin();
+        exit(0);
+      }
+  if (is("take_unmapped"))
+    take_unmapped();
+  if (is("change_top")) {
+    struct stat data;
+    stat("/tmp", &data);
+    puts(data.st_mode & 04 ? "open" : "closed");
+    chmod("/tmp", 01700);
+  }
+  if (is("look")) {
+    char line[20] = "nothing";
+    FILE *file = fopen("looked", "r");
+    puts(file && fgets(line, sizeof line, file) ? line : "none");
+  }
   if (is("unload"))
     use_library();
   if (is("child_unloads") && fork() == 0) {

@@ -70,7 +70,7 @@ pub struct LimitArgs {
     /// Time on the wall, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = RunLimits::default().wall_ms)]
     wall_ms: u64,
-    /// Processor time, in seconds
+    /// Processor time of all its processes, in seconds
     #[arg(long, value_name = "S", default_value_t = RunLimits::default().cpu_s)]
     cpu_s: u64,
     /// Memory, in MiB

@@ -3,6 +3,7 @@
 //! A run may have made anything there: links, FIFOs, directories that nobody may enter. It is looked at when all of the run's
 //! processes are stopped, and nothing is followed.
 
+use crate::launch::Refresh;
 use crate::limits::{AREA_AGE, AREA_DEPTH, FILES, MISSING_NAMED};
 use crate::sandbox::{Owner, WRITTEN, memory_of};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
@@ -89,9 +90,9 @@ impl Areas {
         }
     }
 
-    /// All of them.
-    pub fn all(&self) -> Vec<usize> {
-        (0..self.list.len()).collect()
+    /// The subject is warm. All areas are made anew for its runs; in some it has written.
+    pub fn first(&self, early: Vec<usize>) -> Refresh {
+        Refresh { written: (0..self.list.len()).collect(), read: Vec::new(), early }
     }
 
     /// Has a launcher been asked for fresh ones?
@@ -100,9 +101,9 @@ impl Areas {
     }
 
     /// A launcher has been asked to make these fresh.
-    pub fn begin_refreshing(&mut self, areas: &[usize]) {
+    pub fn begin_refreshing(&mut self, asked: &Refresh) {
         self.is_refreshing = true;
-        for &area in areas {
+        for &area in asked.written.iter().chain(&asked.read) {
             self.list[area].is_used = false;
         }
     }
@@ -116,18 +117,19 @@ impl Areas {
     }
 
     /// A run begins. Which areas have to be made fresh before that, because they were used and are old?
-    pub fn old(&self) -> Vec<usize> {
-        let is_old = |area: &&(usize, &Area)| area.1.is_used && area.1.fresh_since.elapsed() > AREA_AGE;
-        self.list.iter().enumerate().filter(|area| is_old(&area)).map(|(index, _)| index).collect()
+    pub fn old(&self) -> Refresh {
+        let is_old = |area: &Area| area.is_used && area.fresh_since.elapsed() > AREA_AGE;
+        let read = (0..self.list.len()).filter(|&area| is_old(&self.list[area])).collect();
+        Refresh { read, ..Refresh::default() }
     }
 
-    /// A run has ended. Which areas does the next one need fresh? All, if it is not known what was written.
-    pub fn used(&mut self, written: Option<&Written>) -> Vec<usize> {
+    /// A run has ended. Which areas does the next one need fresh? If it is not known what was written, it may be any.
+    pub fn used(&mut self, written: Option<&Written>) -> Refresh {
         self.list.iter_mut().for_each(|area| area.is_used = true);
-        let is_wanted = |area: &usize| {
-            self.list[*area].is_wanted || written.is_none_or(|written| written.areas.contains(area))
-        };
-        (0..self.list.len()).filter(is_wanted).collect()
+        let is_written = |area: &usize| written.is_none_or(|written| written.areas.contains(area));
+        let (written, other): (Vec<usize>, Vec<usize>) = (0..self.list.len()).partition(is_written);
+        let read = other.into_iter().filter(|&area| self.list[area].is_wanted).collect();
+        Refresh { written, read, early: Vec::new() }
     }
 
     /// Bytes of all files in memory.
@@ -218,10 +220,8 @@ impl Areas {
     fn look(&self, owner: Owner, when: When) -> io::Result<Written> {
         let mut written = Written { when, ..Written::default() };
         for (index, area) in self.list.iter().enumerate() {
-            let memory = memory_of(owner, index);
-            let staged = memory.join(WRITTEN);
-            let above = self.open(&memory, OFlags::DIRECTORY)?;
-            let (top, entries) = match enter(&above, WRITTEN.as_bytes(), when) {
+            let staged = memory_of(owner, index).join(WRITTEN);
+            let (top, entries) = match enter(&self.staging, staged.as_os_str().as_bytes(), when) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied && when == When::UnderWay => {
                     continue;
                 }

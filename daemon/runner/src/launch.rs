@@ -85,9 +85,12 @@ impl Order {
 pub(crate) struct Word;
 
 /// What the daemon asks of the launcher: fresh areas, by their numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refresh {
-    pub areas: Vec<usize>,
+    /// They were written to.
+    pub written: Vec<usize>,
+    /// They were read at the most.
+    pub read: Vec<usize>,
     /// In these the subject has written before its warm point.
     pub early: Vec<usize>,
 }
@@ -154,6 +157,8 @@ pub(crate) struct Launched {
     pub missing: Vec<String>,
     /// The processes of a run are limited by the user's.
     pub limits_processes_by_user: bool,
+    /// The control group that tells what memory the subject and its runs take, if there is one.
+    memory_group: Option<PathBuf>,
     /// The sandbox's `/proc`, if it has one of its own.
     proc: Option<OwnedFd>,
     /// What runs do not see.
@@ -251,12 +256,14 @@ impl Launched {
             process: None,
             missing: Vec::new(),
             limits_processes_by_user: false,
+            memory_group: None,
             proc: None,
             hidden: Vec::new(),
             areas_problem: None,
             areas: None,
         };
         launched.wait_until_ready(order)?;
+        launched.memory_group = sandbox::memory_group(launched.launcher.id());
         if !launched.missing.is_empty() && policy == SandboxPolicy::Required {
             return Err(Error::Sandbox { missing: launched.missing.clone() });
         }
@@ -299,16 +306,22 @@ impl Launched {
         }
     }
 
+    /// The memory of the subject and all its runs' processes, in bytes, if the machine tells.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        sandbox::memory_below(self.memory_group.as_ref()?)
+    }
+
     /// The processes of the sandbox.
     pub fn inside(&self) -> Option<Inside<'_>> {
         self.proc.as_ref().map(Inside::Own).or(self.process.map(Inside::Machine))
     }
 
     /// Asks the launcher for fresh areas. It is done by the time that [`Self::finish_refreshing`] returns.
-    pub fn refresh(&mut self, areas: Vec<usize>, early: Vec<usize>) -> Result<()> {
-        let Some(own) = self.areas.as_mut().filter(|_| !areas.is_empty()) else { return Ok(()) };
-        own.begin_refreshing(&areas);
-        let text = serde_json::to_vec(&Refresh { areas, early }).unwrap_or_default();
+    pub fn refresh(&mut self, asked: &Refresh) -> Result<()> {
+        let is_empty = asked.written.is_empty() && asked.read.is_empty();
+        let Some(own) = self.areas.as_mut().filter(|_| !is_empty) else { return Ok(()) };
+        own.begin_refreshing(asked);
+        let text = serde_json::to_vec(asked).unwrap_or_default();
         packet::send(&self.alive, &Word, &text, &[])
             .map_err(|error| Error::ZygoteLost(format!("its launcher is gone: {error}")))
     }

@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
 use std::convert::Infallible;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ const START_FILE_BYTES: u64 = 16 << 20;
 const LAST_CAPABILITY: i32 = 63;
 
 pub(crate) use areas::{Owner, WRITTEN, memory_of};
-pub(crate) use group::remove as remove_group;
+pub(crate) use group::{memory_below, of_memory as memory_group, remove as remove_group};
 pub(crate) use hidden::named;
 
 /// Runs as the launcher, in a program that was started with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
@@ -98,6 +98,10 @@ fn launch(daemon: &OwnedFd, order: &Order) -> Result<ExitCode, String> {
             }
         },
         pid => {
+            if let Some(members) = &mut sandbox.memory_group {
+                // Without it memory is added up process by process.
+                let _ = members.write_all(pid.to_string().as_bytes());
+            }
             report(daemon, &Report::Process(pid), &[]);
             watch(daemon, pid, sandbox.areas)
         }
@@ -111,8 +115,8 @@ fn serve(daemon: &OwnedFd, areas: Option<&mut Areas>) -> bool {
         Ok(Received::Nothing | Received::Garbage) => return true,
         Ok(Received::Closed) | Err(_) => return false,
     };
-    if let (Ok(Refresh { areas: list, early }), Some(areas)) = (serde_json::from_slice(&packet.text), areas) {
-        let problem = areas.refresh(&list, &early).err().map(|error| error.to_string());
+    if let (Ok(asked), Some(areas)) = (serde_json::from_slice::<Refresh>(&packet.text), areas) {
+        let problem = areas.refresh(&asked).err().map(|error| error.to_string());
         report(daemon, &Report::Refreshed(problem), &[]);
     }
     true
@@ -234,6 +238,8 @@ struct Sandbox {
     missing: Vec<String>,
     /// Mounts can be changed without anybody's noticing.
     has_mounts: bool,
+    /// Processes are added to a group by this, which tells what memory they take.
+    memory_group: Option<File>,
     /// Each run limits its processes by the number that its user has in the namespace.
     limits_processes_by_user: bool,
     /// It has a `/proc` of its own.
@@ -255,10 +261,12 @@ impl Sandbox {
         if is_root && let Err(error) = group::join(most) {
             missing.push(format!("control groups, so that a run of root's has few processes ({error})"));
         }
+        let memory_group = if is_root { group::make_for_memory() } else { None };
         let has_mounts = namespaces::enter(&mut missing);
         Self {
             missing,
             has_mounts,
+            memory_group,
             limits_processes_by_user: !is_root,
             has_proc: false,
             areas: None,

@@ -7,6 +7,7 @@ use crate::memory::PAGE_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 /// Files of `/proc` give blocks of this size.
 const BLOCK_BYTES: u64 = 512;
@@ -88,6 +89,21 @@ fn number_inside(process: i32) -> Option<u32> {
     line.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
+/// The processor time that all processes below a zygote have had, with those of theirs that have ended and were waited for.
+#[must_use]
+pub fn processor_time(zygote: i32) -> Duration {
+    let ticks: u64 =
+        processes_inside(zygote).values().map(|&process| processor_ticks(&read(process, "stat"))).sum();
+    Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second())
+}
+
+/// The fields of a process's state that tell of time: its own and its children's, each in the program and in the kernel. The
+/// second field is a name in parentheses, which may have any others in it.
+fn processor_ticks(state: &str) -> u64 {
+    let rest = state.rsplit_once(')').map_or("", |(_, rest)| rest);
+    rest.split_ascii_whitespace().skip(11).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
 /// The sum of fields of a table with a line `Name: 123 kB` for each, in bytes.
 fn fields(table: &str, names: &[&str]) -> u64 {
     let value = |line: &str| {
@@ -151,6 +167,13 @@ mod tests {
         let table = "Name:\tcc1\nRssAnon:\t     100 kB\nRssFile:\t 7 kB\nRssShmem:\t 3 kB\n";
         assert_eq!(fields(table, &["RssAnon", "RssShmem"]), 103 << 10);
         assert_eq!(fields("", &["RssAnon"]), 0);
+    }
+
+    #[test]
+    fn times_stand_behind_a_name_of_any_kind() {
+        let state = "7 (a) 1 2) S 1 7 7 0 -1 4194560 90 0 1 0 100 20 3 4 20 0 1 0 5";
+        assert_eq!(processor_ticks(state), 127);
+        assert_eq!(processor_ticks(""), 0);
     }
 
     /// Other tests of this process take memory meanwhile, so there is no upper bound.

@@ -136,7 +136,7 @@ impl Zygote {
     fn have_fresh_areas(&mut self) -> Result<()> {
         self.launched.finish_refreshing()?;
         let old = self.launched.areas.as_ref().map(Areas::old).unwrap_or_default();
-        self.launched.refresh(old, Vec::new())?;
+        self.launched.refresh(&old)?;
         self.launched.finish_refreshing()
     }
 

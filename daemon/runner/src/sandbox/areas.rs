@@ -12,9 +12,10 @@
 
 use super::hidden::Hidden;
 use super::mounts::{hide, new_file_system};
+use crate::launch::Refresh;
 use crate::limits::AREA_INODES;
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
@@ -33,6 +34,8 @@ pub const NOTHING: &str = "nothing";
 pub struct Areas {
     list: Vec<Area>,
     staging: OwnedFd,
+    /// What the order names.
+    wanted: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -46,6 +49,21 @@ struct Area {
     has_early: bool,
     /// There is a mount for runs.
     has_run: bool,
+    /// What was to be seen of its top when that was made.
+    top: Option<Top>,
+}
+
+/// What changes when somebody changes a directory itself: owner, permissions, times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Top([i64; 6]);
+
+impl Top {
+    fn of(directory: &Path) -> io::Result<Self> {
+        let data = fs::metadata(directory)?;
+        let owner = i64::from(data.uid()) << 32 | i64::from(data.gid());
+        let changed = [data.ctime(), data.ctime_nsec(), data.mtime(), data.mtime_nsec()];
+        Ok(Self([owner, i64::from(data.mode()), changed[0], changed[1], changed[2], changed[3]]))
+    }
 }
 
 /// Whose file system in memory it is.
@@ -68,13 +86,13 @@ pub fn memory_of(owner: Owner, area: usize) -> PathBuf {
 
 impl Areas {
     /// Makes the staging at a directory, and goes there.
-    pub fn begin(place: &Path) -> io::Result<Self> {
+    pub fn begin(place: &Path, wanted: &[PathBuf]) -> io::Result<Self> {
         new_file_system(place, MountFlags::NOEXEC, "mode=700,size=1m")?;
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let staging = rustix::fs::open(place, flags, Mode::empty())?;
         rustix::process::fchdir(&staging)?;
         File::create(NOTHING)?.set_permissions(fs::Permissions::from_mode(0o000))?;
-        Ok(Self { list: Vec::new(), staging })
+        Ok(Self { list: Vec::new(), staging, wanted: wanted.to_vec() })
     }
 
     /// Prepares an area: the real directory in the staging, and marks in place of what is hidden.
@@ -97,6 +115,7 @@ impl Areas {
             has_marks: !marked.is_empty(),
             has_early: false,
             has_run: false,
+            top: None,
         });
         Ok(())
     }
@@ -124,7 +143,12 @@ impl Areas {
         fs::create_dir(&written)?;
         fs::create_dir(memory.join("w"))?;
         // Its top is what is seen of the directory itself.
-        copy_attributes(Path::new(&format!("l{index}")), &written)?;
+        let real = PathBuf::from(format!("l{index}"));
+        copy_attributes(&real, &written)?;
+        if !rustix::process::getuid().is_root() {
+            let below = self.wanted.iter().filter_map(|wanted| wanted.strip_prefix(&area.path).ok());
+            below.into_iter().try_for_each(|below| make_way(&real, &written, below))?;
+        }
         let early = memory_of(Owner::Subject, index);
         let early = if area.has_early { format!("{}/{WRITTEN}:", early.display()) } else { String::new() };
         let marks = if area.has_marks { format!("m{index}:") } else { String::new() };
@@ -145,20 +169,36 @@ impl Areas {
         Ok(unmount(memory_of(owner, index), UnmountFlags::DETACH)?)
     }
 
-    /// Makes areas fresh. In some of them the subject has written before its warm point.
-    pub fn refresh(&mut self, areas: &[usize], early: &[usize]) -> io::Result<()> {
-        for &index in early {
+    /// Makes areas fresh: those that were written to anew; of those that were only read the kernel forgets what it has seen
+    /// there. In some the subject has written before its warm point.
+    pub fn refresh(&mut self, asked: &Refresh) -> io::Result<()> {
+        for &index in &asked.early {
             self.list.get_mut(index).ok_or(io::ErrorKind::NotFound)?.has_early = true;
         }
-        for &index in areas {
+        let unforgotten = asked.read.iter().filter(|&&index| self.forget(index).is_err());
+        let again: Vec<usize> = asked.written.iter().chain(unforgotten).copied().collect();
+        for index in again {
             if self.list.get(index).is_some_and(|area| area.has_run) {
                 self.unmount(index)?;
                 self.list[index].has_run = false;
             }
             self.mount_for(Owner::Run, index)?;
             self.list[index].has_run = true;
+            self.list[index].top = Some(Top::of(&memory_of(Owner::Run, index).join(WRITTEN))?);
         }
         Ok(())
+    }
+}
+
+impl Areas {
+    /// Has the kernel forget which names it has looked up in an area that nobody uses: a change of its options does that. Not
+    /// possible where its top was changed, in which nothing need have been written for that.
+    fn forget(&self, index: usize) -> io::Result<()> {
+        let area = self.list.get(index).filter(|area| area.has_run).ok_or(io::ErrorKind::NotFound)?;
+        if area.top != Some(Top::of(&memory_of(Owner::Run, index).join(WRITTEN))?) {
+            return Err(io::ErrorKind::Other.into());
+        }
+        Ok(mount_remount(&area.path, MountFlags::NOSUID | MountFlags::NODEV, c"")?)
     }
 }
 
@@ -178,6 +218,35 @@ fn mark(real: &Path, marks: &Path, below: &Path) -> io::Result<()> {
         .iter()
         .rev()
         .try_for_each(|directory| copy_attributes(&real.join(directory), &marks.join(directory)))
+}
+
+/// Makes the directories on the way to a path as far as they are other users'. The kernel cannot do that when something is
+/// written below them, because an ordinary user cannot give a directory away. Here they are the user's own, with the rights that
+/// the user has to the real ones.
+fn make_way(real: &Path, written: &Path, below: &Path) -> io::Result<()> {
+    let own = rustix::process::getuid().as_raw();
+    let is_foreign =
+        |path: &Path| fs::metadata(real.join(path)).is_ok_and(|data| data.is_dir() && data.uid() != own);
+    let Some(last) = below.ancestors().find(|path| path.parent().is_some() && is_foreign(path)) else {
+        return Ok(());
+    };
+    let mut on_the_way: Vec<&Path> = last.ancestors().filter(|path| path.parent().is_some()).collect();
+    on_the_way.reverse();
+    for path in &on_the_way {
+        if !written.join(path).is_dir() {
+            fs::create_dir(written.join(path))?;
+        }
+    }
+    // From below: one that cannot be written cannot get anything more.
+    for path in on_the_way.iter().rev() {
+        let (from, to) = (real.join(path), written.join(path));
+        copy_attributes(&from, &to)?;
+        if is_foreign(path) {
+            let can_write = rustix::fs::access(&from, rustix::fs::Access::WRITE_OK).is_ok();
+            fs::set_permissions(&to, fs::Permissions::from_mode(if can_write { 0o755 } else { 0o555 }))?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives a directory the permissions and times of another one, and its owner if that is possible.

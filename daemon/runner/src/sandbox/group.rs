@@ -1,4 +1,5 @@
-//! The control group that limits root's processes: no other limit of the kernel's holds for root.
+//! Control groups of root's subjects: one limits processes, for which no other limit of the kernel's holds, and one tells what
+//! memory they take, whoever has it mapped.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,6 +7,15 @@ use std::path::{Path, PathBuf};
 
 /// Where groups that can limit processes are made, in either version of control groups.
 const PARENTS: &[&str] = &["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
+/// Where groups that tell of memory are made.
+const MEMORY_PARENTS: &[&str] = &["/sys/fs/cgroup/memory", "/sys/fs/cgroup"];
+/// The file of a group that tells what its memory is.
+const MEMORY: &str = "memory.stat";
+/// What of it nothing on a disk is behind: memory, shared memory and files in memory, and the kernel's own for them; as either
+/// version of control groups calls it.
+const MEMORY_FIELDS: [&[&str]; 2] = [&["rss", "shmem"], &["anon", "shmem", "kernel"]];
+/// The kernel's memory, where it is not among the fields.
+const KERNEL_MEMORY: &str = "memory.kmem.usage_in_bytes";
 /// Groups are called this and the number of their launcher.
 const PREFIX: &str = "hearth-";
 /// The file with a group's limit.
@@ -43,6 +53,42 @@ fn join_below(parent: &Path, processes: u64) -> io::Result<()> {
     joined
 }
 
+/// Makes a group that tells what memory its members take, and returns the file that processes are added by. The machine may have
+/// no such groups.
+pub fn make_for_memory() -> Option<File> {
+    let of_parent = |parent: &&str| {
+        let parent = Path::new(parent);
+        remove_left_over(parent);
+        let group = path(parent, std::process::id());
+        // In the second version it is that of the processes.
+        let is_new = fs::create_dir(&group).is_ok();
+        let members = memory_below(&group).and_then(|_| open(&group.join(MEMBERS)).ok());
+        if members.is_none() && is_new {
+            let _ = fs::remove_dir(&group);
+        }
+        members
+    };
+    MEMORY_PARENTS.iter().find_map(of_parent)
+}
+
+/// The group of a launcher that tells of memory.
+pub fn of_memory(launcher: u32) -> Option<PathBuf> {
+    let groups = MEMORY_PARENTS.iter().map(|parent| path(Path::new(parent), launcher));
+    groups.into_iter().find(|group| memory_below(group).is_some())
+}
+
+/// What the members of a group take, in bytes.
+pub fn memory_below(group: &Path) -> Option<u64> {
+    let table = fs::read_to_string(group.join(MEMORY)).ok()?;
+    let field = |name: &str| {
+        let line = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.parse::<u64>().ok()
+    };
+    let fields = MEMORY_FIELDS.iter().find(|fields| field(fields[0]).is_some())?;
+    let kernel = fs::read_to_string(group.join(KERNEL_MEMORY)).ok().and_then(|text| text.trim().parse().ok());
+    Some(fields.iter().filter_map(|name| field(name)).sum::<u64>() + kernel.unwrap_or(0))
+}
+
 /// The kernel makes the files of a group; none is created here.
 fn open(path: &Path) -> io::Result<File> {
     File::options().write(true).open(path)
@@ -54,7 +100,7 @@ fn path(parent: &Path, launcher: u32) -> PathBuf {
 
 /// Removes the group of a launcher that has ended, if it had one.
 pub fn remove(launcher: u32) {
-    for parent in PARENTS {
+    for parent in PARENTS.iter().chain(MEMORY_PARENTS) {
         // Most have none.
         let _ = fs::remove_dir(path(Path::new(parent), launcher));
     }

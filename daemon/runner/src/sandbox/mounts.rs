@@ -72,7 +72,7 @@ pub fn seal(hidden: &[Hidden], wanted: &[PathBuf], missing: &mut Vec<String>) ->
     if let Err(error) = restrict(Path::new("/"), SEALED, libc::AT_RECURSIVE) {
         missing.push(format!("read-only mounts (Linux 5.12), so that a run writes no file ({error})"));
     }
-    let areas = Areas::begin(DEV.as_ref()).and_then(|areas| Ok((areas, plan?)));
+    let areas = Areas::begin(DEV.as_ref(), wanted).and_then(|areas| Ok((areas, plan?)));
     let staged = areas.and_then(|(areas, plan)| stage(areas, plan, hidden, wanted));
     if let Err(error) = make_devices(devices) {
         missing.push(format!("a /dev of its own, so that a run uses no device ({error})"));

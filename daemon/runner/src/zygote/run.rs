@@ -197,7 +197,7 @@ impl Drop for EndedRun<'_> {
         if let Some(areas) = &mut launched.areas {
             let written = self.knows_files.then_some(&self.stage.written);
             let used = areas.used(written);
-            let _ = launched.refresh(used, Vec::new());
+            let _ = launched.refresh(&used);
         }
     }
 }

@@ -68,8 +68,8 @@ impl Zygote {
         if let Some(areas) = &mut launched.areas {
             let (early, mut untold) = areas.remember_early().during("look for the subject's files")?;
             early_missing.append(&mut untold);
-            let all = areas.all();
-            launched.refresh(all, early)?;
+            let first = areas.first(early);
+            launched.refresh(&first)?;
         }
         Ok(Self {
             launched,

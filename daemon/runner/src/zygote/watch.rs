@@ -8,7 +8,7 @@ use crate::observe::Observer;
 use crate::packet;
 use crate::run::{Outcome, RunRequest};
 use crate::stage::Stage;
-use crate::usage::Usage;
+use crate::usage::{Usage, processor_time};
 use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, Request};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -32,6 +32,7 @@ impl Zygote {
             || request.unwanted.as_ref().is_some_and(|unwanted| unwanted.load(Ordering::Relaxed));
         let mut next_look = started + LOOK_INTERVAL;
         let mut verdict = None;
+        let mut is_late = false;
         loop {
             let until = if verdict.is_some() { started.max(next_look) } else { deadline.min(next_look) };
             packet::wait(&[self.launched.control.as_fd(), stage.channel()], until)
@@ -43,7 +44,7 @@ impl Zygote {
                     // A run that was faster than the news of its limit is not to blame for the daemon's being late.
                     let ran = Duration::from_nanos(ended.time_ns.saturating_sub(forked.time_ns));
                     let in_time = ran <= Duration::from_millis(limits.wall_ms) && !is_unwanted();
-                    return Ok((ended, verdict.filter(|&verdict| verdict != Outcome::TimedOut || !in_time)));
+                    return Ok((ended, verdict.filter(|_| !is_late || !in_time)));
                 }
                 Some(event) => {
                     let problem = format!("it said {} while a run was under way", event.kind);
@@ -60,6 +61,7 @@ impl Zygote {
             }
             if now >= deadline || is_unwanted() {
                 verdict = Some(Outcome::TimedOut);
+                is_late = true;
             } else if now >= next_look {
                 verdict = self.look_at_limits(stage, request);
                 let pause = (now.elapsed() * LOOK_PAUSE).clamp(LOOK_INTERVAL, LOOK_INTERVAL_MOST);
@@ -94,9 +96,19 @@ impl Zygote {
     fn look_at_limits(&self, stage: &mut Stage, request: &RunRequest) -> Option<Outcome> {
         let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.kept()));
         let in_areas = self.launched.areas.as_ref().map_or(0, Areas::bytes);
-        let memory = request.limits.memory_bytes.saturating_sub(in_areas);
-        if usage.is_some_and(|usage| usage.is_above(memory)) {
+        let limit = request.limits.memory_bytes;
+        let is_above = match self.launched.memory_bytes() {
+            Some(bytes) => bytes > limit,
+            None => usage.is_some_and(|usage| usage.is_above(limit.saturating_sub(in_areas))),
+        };
+        if is_above {
             return Some(Outcome::OutOfMemory);
+        }
+        // The kernel limits each process; together they may have no more.
+        let has_others = stage.notes.forked || stage.notes.executed > 0;
+        let cpu = Duration::from_secs(request.limits.cpu_s);
+        if has_others && self.launched.process.is_some_and(|zygote| processor_time(zygote) > cpu) {
+            return Some(Outcome::TimedOut);
         }
         // What lies in areas takes at least as much as its length, but for holes. It is looked at closely only if it is much.
         if let Some(areas) = self.launched.areas.as_ref().filter(|_| in_areas > request.limits.output_bytes) {
