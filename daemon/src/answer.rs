@@ -6,8 +6,8 @@ use hearth_coverage::counts::Counts;
 use hearth_coverage::score;
 use hearth_coverage::spectrum::Spectrum;
 use hearth_protocol::{
-    Aggregation, Answer, Ask, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount,
-    Level, Measure, QualityInfo, RunRef, Suspect,
+    Aggregation, Answer, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount, Level,
+    Measure, QualityInfo, RunRef, Suspect,
 };
 use hearth_runner::places::Places;
 use hearth_runner::subject_map::SubjectMap;
@@ -16,66 +16,89 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// Answers a question about runs.
-pub fn answer(service: &Service, ask: &Ask) -> Result<Answer> {
-    match ask {
-        Ask::Spectrum { run, level, counts } => {
-            let kept = service.store().get(run)?;
-            let nothing = Spectrum {
-                lines: Counts::zeros(kept.spectrum.lines.len()),
-                functions: Counts::zeros(kept.spectrum.functions.len()),
-            };
-            let difference = Difference::new(service, &kept.map, [&kept.spectrum, &nothing], *counts)?;
-            let mut coverage = difference.at(*level)?;
-            coverage.lines.iter_mut().for_each(|file| file.against.clear());
-            Ok(Answer::Coverage(coverage))
-        }
-        Ask::Delta { run, against, level, counts } => {
-            let (kept, other) = pair(service, run, against)?;
-            let difference = Difference::new(service, &kept.map, [&kept.spectrum, &other], *counts)?;
-            Ok(Answer::Coverage(difference.at(*level)?))
-        }
-        Ask::Distance { run, against, measure } => {
-            let (kept, other) = pair(service, run, against)?;
-            let (lines, other) = (&kept.spectrum.lines, &other.lines);
-            let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
-            Ok(Answer::Distance(match measure {
-                Measure::JaccardLines => score::jaccard_distance(lines, other),
-                Measure::JaccardFiles => score::place_distance(lines, other, &files()?),
-                Measure::Locseq => score::locseq_similarity(lines, other, &files()?),
-            }))
-        }
-        Ask::Quality { failing, passing, alpha } => {
-            let failing = service.store().get(failing)?;
-            let passing = all(service, passing, &failing)?;
-            let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
-            let found = score::quality(&failing.spectrum.lines, &lines, *alpha);
-            Ok(Answer::Quality(QualityInfo {
-                similarity: found.similarity,
-                diversity: found.diversity,
-                quality: found.quality,
-            }))
-        }
-        Ask::Rank { failing, passing, innocent, formula, aggregation, level, limit, counts } => {
-            let Some((first, _)) = failing.split_first() else {
-                let problem = "a ranking needs a failing run: name one in `failing`";
-                return Err(Failure::new(FailureKind::NoSuchRun, problem));
-            };
-            let first = service.store().get(first)?;
-            let [failing, passing, innocent] =
-                [failing, passing, innocent].map(|runs| all(service, runs, &first));
-            let (failing, passing, innocent) = (failing?, passing?, innocent?);
-            let [failing, passing, innocent] = [&failing, &passing, &innocent]
-                .map(|runs| runs.iter().map(|kept| &kept.spectrum.lines).collect::<Vec<&Counts>>());
-            let scores = match core_formula(*formula) {
-                Some(formula) => score::line_scores(&failing, &passing, &innocent, formula),
-                None => score::line_votes(&failing, &passing, &innocent),
-            };
-            let ties = counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
-            rank(service, &first.map, scores, ties, *aggregation, *level, *limit).map(Answer::Ranking)
-        }
-        _ => Err(Failure::new(FailureKind::Internal, "this is answered elsewhere")),
-    }
+/// What a run executed.
+pub fn spectrum(service: &Service, run: &RunRef, level: Level, counts: bool) -> Result<Answer> {
+    let kept = service.store().get(run)?;
+    let nothing = Spectrum {
+        lines: Counts::zeros(kept.spectrum.lines.len()),
+        functions: Counts::zeros(kept.spectrum.functions.len()),
+    };
+    let difference = Difference::new(service, &kept.map, [&kept.spectrum, &nothing], counts)?;
+    let mut coverage = difference.at(level)?;
+    coverage.lines.iter_mut().for_each(|file| file.against.clear());
+    Ok(Answer::Coverage(coverage))
+}
+
+/// Where a run differs from another.
+pub fn delta(
+    service: &Service,
+    run: &RunRef,
+    against: &RunRef,
+    level: Level,
+    counts: bool,
+) -> Result<Answer> {
+    let (kept, other) = pair(service, run, against)?;
+    let difference = Difference::new(service, &kept.map, [&kept.spectrum, &other], counts)?;
+    Ok(Answer::Coverage(difference.at(level)?))
+}
+
+/// How far a run is from another.
+pub fn distance(service: &Service, run: &RunRef, against: &RunRef, measure: Measure) -> Result<Answer> {
+    let (kept, other) = pair(service, run, against)?;
+    let (lines, other) = (&kept.spectrum.lines, &other.lines);
+    let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
+    Ok(Answer::Distance(match measure {
+        Measure::JaccardLines => score::jaccard_distance(lines, other),
+        Measure::JaccardFiles => score::place_distance(lines, other, &files()?),
+        Measure::Locseq => score::locseq_similarity(lines, other, &files()?),
+    }))
+}
+
+/// How good a set of passing runs is.
+pub fn quality(service: &Service, failing: &RunRef, passing: &[RunRef], alpha: f64) -> Result<Answer> {
+    let failing = service.store().get(failing)?;
+    let passing = all(service, passing, &failing)?;
+    let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
+    let found = score::quality(&failing.spectrum.lines, &lines, alpha);
+    Ok(Answer::Quality(QualityInfo {
+        similarity: found.similarity,
+        diversity: found.diversity,
+        quality: found.quality,
+    }))
+}
+
+/// The runs that a ranking is made of, and how.
+#[derive(Debug)]
+pub struct Ranking {
+    pub failing: Vec<RunRef>,
+    pub passing: Vec<RunRef>,
+    pub innocent: Vec<RunRef>,
+    pub formula: Formula,
+    pub aggregation: Aggregation,
+    pub level: Level,
+    pub limit: u32,
+    pub counts: bool,
+}
+
+/// What failing and passing runs make suspicious.
+pub fn ranking(service: &Service, ranking: &Ranking) -> Result<Answer> {
+    let Some((first, _)) = ranking.failing.split_first() else {
+        let problem = "a ranking needs a failing run: name one in `failing`";
+        return Err(Failure::new(FailureKind::NoSuchRun, problem));
+    };
+    let first = service.store().get(first)?;
+    let [failing, passing, innocent] =
+        [&ranking.failing, &ranking.passing, &ranking.innocent].map(|runs| all(service, runs, &first));
+    let (failing, passing, innocent) = (failing?, passing?, innocent?);
+    let [failing, passing, innocent] = [&failing, &passing, &innocent]
+        .map(|runs| runs.iter().map(|kept| &kept.spectrum.lines).collect::<Vec<&Counts>>());
+    let scores = match core_formula(ranking.formula) {
+        Some(formula) => score::line_scores(&failing, &passing, &innocent, formula),
+        None => score::line_votes(&failing, &passing, &innocent),
+    };
+    let ties = ranking.counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
+    let Ranking { aggregation, level, limit, .. } = *ranking;
+    rank(service, &first.map, scores, ties, aggregation, level, limit).map(Answer::Ranking)
 }
 
 /// A run and what it is compared with.

@@ -4,6 +4,7 @@
 //! Questions about kept runs are answered at once; runs wait for a core, in the order they were asked for.
 
 mod answer;
+mod dispatch;
 pub mod limits;
 mod listen;
 mod metrics;
@@ -14,9 +15,8 @@ mod session;
 mod store;
 
 use crate::limits::LONG_QUESTIONS;
-use hearth_protocol::{
-    Answer, Ask, BUILD, Failure, FailureKind, STATUS_FORMAT, Status, SubjectInfo, ZygoteInfo,
-};
+use dispatch::Question;
+use hearth_protocol::{Answer, BUILD, Failure, FailureKind, STATUS_FORMAT, Status, SubjectInfo, ZygoteInfo};
 use hearth_runner::error::Error;
 use hearth_runner::launch::Launcher;
 use hearth_runner::order::Resolver;
@@ -25,6 +25,7 @@ use hearth_subject::{Entry, Store as SubjectStore};
 pub use listen::{Ended, Options, holder, serve};
 use metrics::Metrics;
 use room::Frames;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -89,40 +90,9 @@ impl Service {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Is everything at hand that the question needs, or must it be worked out first?
-    fn is_ready_for(&self, ask: &Ask) -> bool {
-        match ask {
-            Ask::Delta { run, .. } => self.store().get(run).is_ok_and(|kept| kept.map.has_places()),
-            _ => true,
-        }
-    }
-
-    /// Answers what needs no run.
-    fn answer(&self, ask: &Ask) -> Result<Answer, Failure> {
-        match ask {
-            Ask::Subjects {} => subjects(),
-            Ask::Runs {} => Ok(Answer::Runs(self.store().list())),
-            Ask::Name { run, name } => {
-                let forgotten = self.store().name(run, name)?;
-                drop(forgotten);
-                Ok(Answer::Ok {})
-            }
-            Ask::Forget { runs } => {
-                let ids = self.store().ids(runs)?;
-                // One by one, so that others need not wait until all are gone.
-                for id in ids {
-                    let forgotten = self.store().remove(id);
-                    drop(forgotten);
-                }
-                Ok(Answer::Ok {})
-            }
-            Ask::Status {} => Ok(Answer::Status(Box::new(self.status()))),
-            Ask::Stop {} => {
-                self.stop.notify_one();
-                Ok(Answer::Ok {})
-            }
-            ask => answer::answer(self, ask),
-        }
+    /// Answers a question. One that ends in a panic leaves the service whole: it is so between its locks.
+    fn answer(&self, question: Question) -> Result<Answer, Failure> {
+        catch_unwind(AssertUnwindSafe(|| question(self))).unwrap_or_else(|_| Err(ended_badly()))
     }
 
     fn status(&self) -> Status {
@@ -170,6 +140,11 @@ impl Drop for Counted {
     fn drop(&mut self) {
         (self.counter)(&self.service).fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// What is said of a question that could not be answered because of a mistake in the daemon.
+fn ended_badly() -> Failure {
+    Failure::new(FailureKind::Internal, "the question ended badly in the daemon; its log tells more")
 }
 
 fn subjects() -> Result<Answer, Failure> {

@@ -4,19 +4,18 @@
 //! limited number of requests under way; beyond it no more is read from it, nor while there is no room for its
 //! frame. When it goes, its runs end.
 
+use super::dispatch::{Way, Work, dispatch};
 use super::room::Room;
-use super::{Service, runs};
+use super::{Service, ended_badly, runs};
 use crate::limits::{
     ANSWER_TAKING_DEADLINE, ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL,
-    HELLO_BYTES, REQUESTS_UNDER_WAY, SHORT_FRAME_BYTES, SMALL_SET, TAKING_DEADLINE, WRITE_BYTES,
+    HELLO_BYTES, REQUESTS_UNDER_WAY, SHORT_FRAME_BYTES, TAKING_DEADLINE, WRITE_BYTES,
 };
 use hearth_protocol::{
-    Answer, Ask, BUILD, Body, CodecError, Encoding, FRAME_LIMIT, Failure, FailureKind, HEAD_BYTES, Hello,
-    Level, MAGIC, Measure, Order, PROTOCOL, Reply, Request, RunInput, Welcome, announced, decode,
-    message_frame, whole,
+    Answer, BUILD, Body, CodecError, Encoding, FRAME_LIMIT, Failure, FailureKind, HEAD_BYTES, Hello, MAGIC,
+    Order, PROTOCOL, Reply, Request, RunInput, Welcome, announced, decode, message_frame, whole,
 };
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -156,41 +155,30 @@ impl Session {
         let started = Instant::now();
         let name = request.ask.name();
         let id = request.id;
-        match request.ask {
-            Ask::Run { order, input } => {
+        match dispatch(&self.service, request.ask) {
+            Way::Core(Work::Run(order, input)) => {
                 let answer =
                     runs::run(self.service.clone(), Arc::new(order), input, 0, self.unwanted.clone()).await;
                 self.reply(id, true, answer).await;
             }
-            Ask::Batch { order, inputs } => self.answer_batch(id, order, inputs).await,
-            Ask::Warm { order } => {
+            Way::Core(Work::Batch(order, inputs)) => self.answer_batch(id, order, inputs).await,
+            Way::Core(Work::Warm(order)) => {
                 let answer = runs::warm(self.service.clone(), order).await;
                 self.reply(id, true, answer).await;
             }
-            ask => {
+            Way::Inline(question) => {
+                let answer = self.service.answer(question);
+                self.reply(id, true, answer).await;
+            }
+            Way::Blocking(question) => {
+                let turn = self.service.long_questions.clone().acquire_owned().await;
                 let service = self.service.clone();
-                let is_small = is_small(&ask) && service.is_ready_for(&ask);
-                let answer = move || {
-                    // The service is whole between its locks, so whoever comes next finds it so.
-                    catch_unwind(AssertUnwindSafe(|| service.answer(&ask))).ok()
-                };
-                // For small ones another thread would take longer to wake than the answer takes.
-                let answer = match is_small {
-                    true => answer(),
-                    false => {
-                        let turn = self.service.long_questions.clone().acquire_owned().await;
-                        let answer = move || {
-                            let answer = answer();
-                            drop(turn);
-                            answer
-                        };
-                        tokio::task::spawn_blocking(answer).await.ok().flatten()
-                    }
-                };
-                let answer = answer.unwrap_or_else(|| {
-                    let problem = "the question ended badly in the daemon; its log tells more";
-                    Err(Failure::new(FailureKind::Internal, problem))
+                let answered = tokio::task::spawn_blocking(move || {
+                    let answer = service.answer(question);
+                    drop(turn);
+                    answer
                 });
+                let answer = answered.await.unwrap_or_else(|_| Err(ended_badly()));
                 self.reply(id, true, answer).await;
             }
         }
@@ -249,17 +237,6 @@ impl Session {
     /// The frame of a reply, of which nothing else is left.
     fn frame(&self, id: u64, last: bool, body: Body) -> Result<Vec<u8>, CodecError> {
         message_frame(self.encoding, &Reply { id, last, body })
-    }
-}
-
-/// Is it answered in a millisecond or two?
-fn is_small(ask: &Ask) -> bool {
-    match ask {
-        Ask::Runs {} | Ask::Name { .. } | Ask::Status {} | Ask::Stop {} => true,
-        Ask::Distance { measure, .. } => *measure == Measure::JaccardLines,
-        Ask::Delta { counts, level, .. } => !counts && *level != Level::Functions,
-        Ask::Quality { passing, .. } => passing.len() <= SMALL_SET,
-        _ => false,
     }
 }
 
