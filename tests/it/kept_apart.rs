@@ -15,7 +15,7 @@ struct Subject {
 impl Subject {
     fn new(standard: &str) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/apart.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/apart/apart.c");
         fs::copy(source, directory.path().join("apart.c")).expect("copied");
         fs::write(directory.path().join("library.c"), "void work(void) {}\n").expect("written");
         let compile = |arguments: &[&str]| {
