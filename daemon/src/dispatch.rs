@@ -14,7 +14,7 @@ pub enum Way {
     /// It takes long, and is answered on a thread of its own, a few at a time.
     Blocking(Question),
     /// It waits for a core.
-    Core(Work),
+    Core(Box<Work>),
 }
 
 /// How a question is answered.
@@ -33,9 +33,9 @@ pub enum Work {
 /// The way of a request, and what is done at its end.
 pub fn dispatch(service: &Service, ask: Ask) -> Way {
     match ask {
-        Ask::Warm { order } => Way::Core(Work::Warm(order)),
-        Ask::Run { order, input } => Way::Core(Work::Run(order, input)),
-        Ask::Batch { order, inputs } => Way::Core(Work::Batch(order, inputs)),
+        Ask::Warm { order } => core(Work::Warm(order)),
+        Ask::Run { order, input } => core(Work::Run(order, input)),
+        Ask::Batch { order, inputs } => core(Work::Batch(order, inputs)),
         Ask::Subjects {} => blocking(|_| subjects()),
         Ask::Spectrum { run, level, counts } => {
             blocking(move |service| answer::spectrum(service, &run, level, counts))
@@ -79,6 +79,10 @@ pub fn dispatch(service: &Service, ask: Ask) -> Way {
             Ok(Answer::Ok {})
         }),
     }
+}
+
+fn core(work: Work) -> Way {
+    Way::Core(Box::new(work))
 }
 
 fn inline(answer: impl FnOnce(&Service) -> Result<Answer> + Send + 'static) -> Way {

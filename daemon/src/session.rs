@@ -156,16 +156,7 @@ impl Session {
         let name = request.ask.name();
         let id = request.id;
         match dispatch(&self.service, request.ask) {
-            Way::Core(Work::Run(order, input)) => {
-                let answer =
-                    runs::run(self.service.clone(), Arc::new(order), input, 0, self.unwanted.clone()).await;
-                self.reply(id, true, answer).await;
-            }
-            Way::Core(Work::Batch(order, inputs)) => self.answer_batch(id, order, inputs).await,
-            Way::Core(Work::Warm(order)) => {
-                let answer = runs::warm(self.service.clone(), order).await;
-                self.reply(id, true, answer).await;
-            }
+            Way::Core(work) => self.work(id, *work).await,
             Way::Inline(question) => {
                 let answer = self.service.answer(question);
                 self.reply(id, true, answer).await;
@@ -183,6 +174,19 @@ impl Session {
             }
         }
         self.service.metrics.add(name, started.elapsed());
+    }
+
+    /// Does what takes a core.
+    async fn work(&self, id: u64, work: Work) {
+        let service = self.service.clone();
+        let answer = match work {
+            Work::Batch(order, inputs) => return self.answer_batch(id, order, inputs).await,
+            Work::Run(order, input) => {
+                runs::run(service, Arc::new(order), input, 0, self.unwanted.clone()).await
+            }
+            Work::Warm(order) => runs::warm(service, order).await,
+        };
+        self.reply(id, true, answer).await;
     }
 
     /// Runs on as many inputs at a time as there are cores, and answers as they are done.

@@ -112,35 +112,18 @@ fn check(
 ) -> Result<(Compared, String), String> {
     let mut plains: Vec<Seen> = Vec::new();
     let mut compared = Compared::default();
-    let mut warm = sides.warm(WARM_RUNS)?;
+    let most_unlike = if races { MOST_UNLIKE } else { 0 };
     let mut unlike = Vec::new();
-    while let Some(seen) = warm.pop() {
-        loop {
-            if plains.len() < PLAIN_RUNS {
-                plains.push(sides.plain(plains.len())?);
-                continue;
+    while compared.runs < WARM_RUNS && unlike.len() <= most_unlike {
+        for seen in sides.warm(WARM_RUNS)? {
+            match compare_with_enough(&seen, &mut plains, sides, map) {
+                Ok(result) => compared.add(result),
+                Err(problem) => unlike.push(problem),
             }
-            match compare(&seen, &plains, map) {
-                Ok(result) => {
-                    compared.add(result);
-                    break;
-                }
-                Err(_) if plains.len() < MOST_PLAIN_RUNS => plains.push(sides.plain(plains.len())?),
-                Err(problem) => {
-                    unlike.push(problem);
-                    break;
-                }
-            }
-        }
-        if races && (1..=MOST_UNLIKE).contains(&unlike.len()) && warm.is_empty() && compared.runs < WARM_RUNS
-        {
-            warm = sides.warm(WARM_RUNS)?;
         }
     }
-    if let Some(problem) =
-        unlike.first().filter(|_| !races || unlike.len() > MOST_UNLIKE || compared.runs < WARM_RUNS)
-    {
-        return Err(problem.clone());
+    if unlike.len() > most_unlike {
+        return Err(unlike.swap_remove(0));
     }
     if compared.excluded[0] * LEAST_PER_EXCLUDED > compared.lines_executed {
         return Err(format!("plain runs are too unlike each other: {compared}"));
@@ -165,8 +148,25 @@ fn check(
     Ok((compared, said))
 }
 
+/// Compares a warm run with plain ones, of which more are made as long as it is unlike all of them.
+fn compare_with_enough(
+    seen: &Seen,
+    plains: &mut Vec<Seen>,
+    sides: &Sides<'_>,
+    map: &SubjectMap,
+) -> Result<Compared, String> {
+    loop {
+        let compared = compare(seen, plains, map);
+        let is_enough = plains.len() >= PLAIN_RUNS && compared.is_ok() || plains.len() >= MOST_PLAIN_RUNS;
+        if is_enough {
+            return compared;
+        }
+        plains.push(sides.plain(plains.len())?);
+    }
+}
+
 fn compare(seen: &Seen, plains: &[Seen], map: &SubjectMap) -> Result<Compared, String> {
-    let first = &plains[0];
+    let Some(first) = plains.first() else { return Err("there are no plain runs".to_owned()) };
     if plains.iter().all(|plain| plain.outcome == first.outcome) && seen.outcome != first.outcome {
         let said = String::from_utf8_lossy(&seen.written["standard error"]);
         return Err(format!("{:?}, plain {:?}; {said}", seen.outcome, first.outcome));
