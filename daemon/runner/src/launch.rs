@@ -3,7 +3,9 @@
 use crate::areas::Areas;
 use crate::error::{During, Error, Result};
 use crate::inside::Inside;
-use crate::limits::{EARLY_OUTPUT_BYTES, REPORT_BYTES, START_OUTPUT_BYTES};
+use crate::limits::{
+    EARLY_OUTPUT_BYTES, KERNEL_BYTES_EACH, REPORT_BYTES, START_OUTPUT_BYTES, most_processes,
+};
 use crate::packet::Received;
 use crate::stage::contents;
 use crate::zygote::ZygoteKey;
@@ -159,6 +161,8 @@ pub(crate) struct Launched {
     pub limits_processes_by_user: bool,
     /// The control group that tells what memory the subject and its runs take, if there is one.
     memory_group: Option<PathBuf>,
+    /// What the kernel may have for as many processes as there may be, in bytes.
+    kernel_bytes: u64,
     /// The sandbox's `/proc`, if it has one of its own.
     proc: Option<OwnedFd>,
     /// What runs do not see.
@@ -257,6 +261,7 @@ impl Launched {
             missing: Vec::new(),
             limits_processes_by_user: false,
             memory_group: None,
+            kernel_bytes: most_processes(order.processes).saturating_mul(KERNEL_BYTES_EACH),
             proc: None,
             hidden: Vec::new(),
             areas_problem: None,
@@ -306,9 +311,11 @@ impl Launched {
         }
     }
 
-    /// The memory of the subject and all its runs' processes, in bytes, if the machine tells.
+    /// The memory of the subject and all its runs' processes, in bytes, if the machine tells. The kernel's own counts as far as
+    /// it is more than processes need.
     pub fn memory_bytes(&self) -> Option<u64> {
-        sandbox::memory_below(self.memory_group.as_ref()?)
+        let memory = sandbox::memory_below(self.memory_group.as_ref()?)?;
+        Some(memory.own + memory.kernel.saturating_sub(self.kernel_bytes))
     }
 
     /// The processes of the sandbox.

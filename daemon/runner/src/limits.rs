@@ -16,6 +16,9 @@ pub const LOOK_INTERVAL_MOST: Duration = Duration::from_millis(500);
 pub const OWN_PROCESSES: u64 = 2;
 /// Processes for each of a run's: itself and its keeper.
 pub const PROCESSES_EACH: u64 = 2;
+/// What the kernel has for a process (its stack, page tables and descriptions), in bytes; what it has beyond that is the run's
+/// memory, too.
+pub const KERNEL_BYTES_EACH: u64 = 512 << 10;
 /// Processes of a run that are counted.
 pub const CHILDREN: usize = 1 << 16;
 /// Processes of a run whose memory is kept before those that have ended are let go.

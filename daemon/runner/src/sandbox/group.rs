@@ -11,11 +11,13 @@ const PARENTS: &[&str] = &["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
 const MEMORY_PARENTS: &[&str] = &["/sys/fs/cgroup/memory", "/sys/fs/cgroup"];
 /// The file of a group that tells what its memory is.
 const MEMORY: &str = "memory.stat";
-/// What of it nothing on a disk is behind: memory, shared memory and files in memory, and the kernel's own for them; as either
-/// version of control groups calls it.
-const MEMORY_FIELDS: [&[&str]; 2] = [&["rss", "shmem"], &["anon", "shmem", "kernel"]];
-/// The kernel's memory, where it is not among the fields.
-const KERNEL_MEMORY: &str = "memory.kmem.usage_in_bytes";
+/// What of it nothing on a disk is behind: memory, and shared memory with files in memory; as either version of control groups
+/// calls it.
+const MEMORY_FIELDS: [[&str; 2]; 2] = [["rss", "shmem"], ["anon", "shmem"]];
+/// The kernel's own memory for a group: a field in the second version, a file in the first.
+const KERNEL_FIELD: &str = "kernel";
+/// See [`KERNEL_FIELD`].
+const KERNEL_FILE: &str = "memory.kmem.usage_in_bytes";
 /// Groups are called this and the number of their launcher.
 const PREFIX: &str = "hearth-";
 /// The file with a group's limit.
@@ -77,16 +79,25 @@ pub fn of_memory(launcher: u32) -> Option<PathBuf> {
     groups.into_iter().find(|group| memory_below(group).is_some())
 }
 
-/// What the members of a group take, in bytes.
-pub fn memory_below(group: &Path) -> Option<u64> {
+/// What the members of a group take.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Memory, shared memory and files in memory, in bytes.
+    pub own: u64,
+    /// What the kernel has for them, in bytes.
+    pub kernel: u64,
+}
+
+/// What the members of a group take.
+pub fn memory_below(group: &Path) -> Option<Memory> {
     let table = fs::read_to_string(group.join(MEMORY)).ok()?;
     let field = |name: &str| {
-        let line = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        line.parse::<u64>().ok()
+        let value = table.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        value.parse::<u64>().ok()
     };
-    let fields = MEMORY_FIELDS.iter().find(|fields| field(fields[0]).is_some())?;
-    let kernel = fs::read_to_string(group.join(KERNEL_MEMORY)).ok().and_then(|text| text.trim().parse().ok());
-    Some(fields.iter().filter_map(|name| field(name)).sum::<u64>() + kernel.unwrap_or(0))
+    let own = MEMORY_FIELDS.iter().find_map(|[first, second]| Some(field(first)? + field(second)?))?;
+    let file = || fs::read_to_string(group.join(KERNEL_FILE)).ok()?.trim().parse().ok();
+    Some(Memory { own, kernel: field(KERNEL_FIELD).or_else(file).unwrap_or(0) })
 }
 
 /// The kernel makes the files of a group; none is created here.
