@@ -16,6 +16,9 @@ pub const LOOK_INTERVAL_MOST: Duration = Duration::from_millis(500);
 pub const OWN_PROCESSES: u64 = 2;
 /// Processes for each of a run's: itself and its keeper.
 pub const PROCESSES_EACH: u64 = 2;
+/// What a control group says of memory is believed when it has said so for this long: what is left of the run before is
+/// gone by then.
+pub const GROUP_PATIENCE: Duration = Duration::from_secs(1);
 /// What the kernel has for a process (its stack, page tables and descriptions), in bytes; what it has beyond that is the run's
 /// memory, too.
 pub const KERNEL_BYTES_EACH: u64 = 512 << 10;

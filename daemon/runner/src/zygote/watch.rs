@@ -3,7 +3,9 @@
 use super::{Zygote, lost, receive_event};
 use crate::areas::{Areas, When};
 use crate::error::{During, Error, Result};
-use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE};
+use crate::limits::{
+    ANSWER_DEADLINE, CHILDREN_KEPT, GROUP_PATIENCE, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE,
+};
 use crate::observe::Observer;
 use crate::packet;
 use crate::run::{Outcome, RunRequest};
@@ -33,6 +35,7 @@ impl Zygote {
         let mut next_look = started + LOOK_INTERVAL;
         let mut verdict = None;
         let mut is_late = false;
+        let mut group_above = None;
         loop {
             let until = if verdict.is_some() { started.max(next_look) } else { deadline.min(next_look) };
             packet::wait(&[self.launched.control.as_fd(), stage.channel()], until)
@@ -63,7 +66,7 @@ impl Zygote {
                 verdict = Some(Outcome::TimedOut);
                 is_late = true;
             } else if now >= next_look {
-                verdict = self.look_at_limits(stage, request);
+                verdict = self.look_at_limits(stage, request, &mut group_above);
                 let pause = (now.elapsed() * LOOK_PAUSE).clamp(LOOK_INTERVAL, LOOK_INTERVAL_MOST);
                 next_look = Instant::now() + pause;
             }
@@ -92,15 +95,28 @@ impl Zygote {
         Ok(())
     }
 
+    /// Does the control group say that more memory is taken than may be, also what no process has mapped? For a while it says so
+    /// of what the run before has left.
+    fn is_group_above(&self, limit: u64, since: &mut Option<Instant>) -> bool {
+        if self.launched.memory_bytes().is_none_or(|bytes| bytes <= limit) {
+            *since = None;
+            return false;
+        }
+        since.get_or_insert_with(Instant::now).elapsed() > GROUP_PATIENCE
+    }
+
     /// The outcome of a run that has used more than it may.
-    fn look_at_limits(&self, stage: &mut Stage, request: &RunRequest) -> Option<Outcome> {
+    fn look_at_limits(
+        &self,
+        stage: &mut Stage,
+        request: &RunRequest,
+        group_above: &mut Option<Instant>,
+    ) -> Option<Outcome> {
         let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.kept()));
         let in_areas = self.launched.areas.as_ref().map_or(0, Areas::bytes);
         let limit = request.limits.memory_bytes;
-        let is_above = match self.launched.memory_bytes() {
-            Some(bytes) => bytes > limit,
-            None => usage.is_some_and(|usage| usage.is_above(limit.saturating_sub(in_areas))),
-        };
+        let is_above = usage.is_some_and(|usage| usage.is_above(limit.saturating_sub(in_areas)))
+            || self.is_group_above(limit, group_above);
         if is_above {
             return Some(Outcome::OutOfMemory);
         }
