@@ -2,7 +2,8 @@
 
 use crate::{hearth, project, run};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::io::Read;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -101,6 +102,46 @@ fn a_directory_below_one_of_root_is_written_to() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(said, "made\nthere\nown\nthere\nrefused\n", "{complaint}");
     assert!(!own.join("d").exists());
+}
+
+/// Every program starts by reading `/etc` and `/usr`; a FIFO there leads no run to whoever reads it, root's or not.
+#[test]
+fn a_fifo_among_the_systems_files_leads_nowhere() {
+    if !rustix::process::getuid().is_root() {
+        // Nobody else can make one there.
+        return;
+    }
+    for place in ["/etc", "/usr/local"] {
+        let directory = tempfile::tempdir_in(place).expect("a temporary directory");
+        let fifo = directory.path().join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).expect("a FIFO");
+        for (path, mode) in [(directory.path(), 0o755), (&fifo, 0o666)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+        }
+        let mut reader =
+            fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&fifo).expect("opened");
+        let own = tempfile::tempdir().expect("a temporary directory");
+        fs::copy(hearth(), own.path().join("hearth")).expect("copied");
+        give_away(own.path(), SOMEBODY);
+        for user in [0, SOMEBODY] {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", &user.to_string(), "--clear-groups"]);
+            let script = format!("echo x 1<>{} && echo said", fifo.display());
+            let output = run(command
+                .arg(own.path().join("hearth"))
+                .args(["run", "/bin/sh", "--quiet", "--", "-c", &script])
+                .current_dir(own.path())
+                .env("HOME", own.path())
+                .env("HEARTH_RUNTIME_DIR", own.path().join("run")));
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "said\n", "{output:?}");
+            assert_eq!(
+                reader.read(&mut [0]).unwrap_or(0),
+                0,
+                "user {user} has written to {}",
+                fifo.display()
+            );
+        }
+    }
 }
 
 /// Where a namespace cannot be had that is said, and nothing is run unless the user asks for it.

@@ -6,7 +6,7 @@
 use crate::launch::Refresh;
 use crate::limits::{AREA_AGE, AREA_DEPTH, FILES, MISSING_NAMED};
 use crate::sandbox::{Owner, WRITTEN, memory_of};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,6 +18,8 @@ use std::time::Instant;
 
 /// The mark by which an overlay does not show what is below a directory.
 const OPAQUE: &str = "user.overlay.opaque";
+/// The links of a directory without directories in it.
+const EMPTY_LINKS: u64 = 2;
 
 /// The areas of a sandbox.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ struct Area {
     /// Something may have looked at it since it was fresh.
     is_used: bool,
     fresh_since: Instant,
+    /// How long the directory of what a run has written is while there is nothing in it; `None` if that does not tell.
+    empty_size: Option<i64>,
 }
 
 /// Names and kinds of what is in a directory.
@@ -80,6 +84,7 @@ impl Areas {
             path,
             is_used: true,
             fresh_since: Instant::now(),
+            empty_size: None,
         };
         Self {
             staging,
@@ -111,9 +116,32 @@ impl Areas {
     /// It has answered.
     pub fn end_refreshing(&mut self) {
         self.is_refreshing = false;
-        for area in self.list.iter_mut().filter(|area| !area.is_used) {
-            area.fresh_since = Instant::now();
+        let fresh: Vec<usize> = (0..self.list.len()).filter(|&index| !self.list[index].is_used).collect();
+        for index in fresh {
+            self.list[index].fresh_since = Instant::now();
+            self.list[index].empty_size = self.empty_size(index);
         }
+    }
+
+    /// How long the empty directory of a fresh area is. A directory in memory is longer the more there is in it: that of
+    /// the file system itself, in which there are two, shows whether this is so. Where the way to what an ordinary user wants
+    /// is made already, there are directories in it, and all of it has to be looked at.
+    fn empty_size(&self, area: usize) -> Option<i64> {
+        let memory = memory_of(Owner::Run, area);
+        let above = self.data_of(&memory).ok()?;
+        let written = self.data_of(&memory.join(WRITTEN)).ok()?;
+        (written.st_nlink == EMPTY_LINKS && above.st_size > written.st_size).then_some(written.st_size)
+    }
+
+    /// Is nothing in the directory of what a run has written in an area?
+    fn is_empty(&self, area: usize) -> bool {
+        let size = |data: Stat| (data.st_nlink == EMPTY_LINKS).then_some(data.st_size);
+        let found = self.data_of(&memory_of(Owner::Run, area).join(WRITTEN)).ok().and_then(size);
+        found.is_some() && found == self.list[area].empty_size
+    }
+
+    fn data_of(&self, path: &Path) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.staging, path, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// A run begins. Which areas have to be made fresh before that, because they were used and are old?
@@ -220,6 +248,9 @@ impl Areas {
     fn look(&self, owner: Owner, when: When) -> io::Result<Written> {
         let mut written = Written { when, ..Written::default() };
         for (index, area) in self.list.iter().enumerate() {
+            if owner == Owner::Run && self.is_empty(index) {
+                continue;
+            }
             let staged = memory_of(owner, index).join(WRITTEN);
             let (top, entries) = match enter(&self.staging, staged.as_os_str().as_bytes(), when) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied && when == When::UnderWay => {

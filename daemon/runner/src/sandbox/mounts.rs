@@ -122,7 +122,8 @@ fn stage(mut areas: Areas, mut plan: Plan, hidden: &[Hidden], wanted: &[PathBuf]
     Ok(Staged { areas, plan, wanted: wanted.to_vec() })
 }
 
-/// Mounts all areas. One that cannot be mounted is hidden, unless the order names something in it: then there are none.
+/// Mounts all areas. One that cannot be mounted is hidden, or stays as it is if no program could start without it; if the order
+/// names something in it, there are none.
 fn mount_areas(staged: Staged) -> io::Result<Areas> {
     let Staged { mut areas, mut plan, wanted } = staged;
     let shared_memory = Path::new(DEV).join(SHARED_MEMORY);
@@ -134,6 +135,7 @@ fn mount_areas(staged: Staged) -> io::Result<Areas> {
         match areas.mount(index) {
             Ok(()) => mounted.push(index),
             Err(error) if wanted.iter().any(|wanted| wanted.starts_with(path)) => problem = Some(error),
+            Err(_) if plan::is_systems(path) => {}
             Err(_) => hide(&Hidden::directory(path.clone()))?,
         }
     }

@@ -7,7 +7,8 @@
 use crate::limits::AREAS;
 use std::path::{Path, PathBuf};
 
-/// The machine's own: nothing but root writes there, and every program starts by reading there. They stay as they are.
+/// The machine's own. Where file systems are mounted below them and the order names nothing there, they stay as they are: every
+/// program starts by reading there.
 const SYSTEM: &[&str] = &["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
 /// They are made anew in the sandbox, or have nothing that could be written.
 const OWN: &[&str] = &["/dev", "/proc", "/sys"];
@@ -16,6 +17,11 @@ const SPINE_DEPTH: usize = 1;
 /// It is gone through although it may have no mounts: `/var/tmp` is for everybody, and an ordinary user cannot have a copy of
 /// a directory of root's, as which a part of an area appears in it.
 const SHARED: &[&str] = &["/var"];
+
+/// Is a directory the machine's own? Then it cannot be hidden.
+pub fn is_systems(directory: &Path) -> bool {
+    SYSTEM.iter().any(|name| directory == Path::new(name))
+}
 
 /// What becomes of directories.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,14 +56,15 @@ impl Planner<'_> {
             let leads_to = |paths: &[PathBuf]| paths.iter().any(|other| other.starts_with(&path));
             let has_mounts = is_one_of(SHARED)
                 || self.mounts.iter().any(|mount| *mount != path && mount.starts_with(&path));
-            if is_one_of(OWN) || (is_one_of(SYSTEM) && !leads_to(self.wanted)) {
+            let stays = is_systems(&path) && has_mounts && !leads_to(self.wanted);
+            if is_one_of(OWN) || stays {
                 continue;
             }
             if !has_mounts && (self.plan.areas.len() < AREAS || leads_to(self.wanted)) {
                 self.plan.areas.push(path);
             } else if has_mounts && (depth < SPINE_DEPTH || leads_to(self.wanted)) {
                 self.go_through(&path, depth + 1);
-            } else if !is_one_of(SYSTEM) {
+            } else if !is_systems(&path) {
                 self.plan.hidden.push(path);
             }
         }
@@ -111,14 +118,22 @@ mod tests {
     }
 
     #[test]
-    fn directories_without_mounts_are_areas_and_the_machines_own_are_left() {
+    fn directories_without_mounts_are_areas() {
         let tree = ["/tmp", "/home", "/usr", "/proc", "/dev"];
         let found = planned(&tree, &["/", "/proc", "/dev", "/dev/pts", "/home"], &["/home/me"]);
-        assert_eq!(
-            found,
-            Plan { areas: paths(&["/tmp", "/home"]), spines: paths(&["/"]), hidden: Vec::new() }
-        );
-        assert_eq!(planned(&tree, &["/"], &["/usr/src/x"]).areas, paths(&["/tmp", "/home", "/usr"]));
+        let areas = paths(&["/tmp", "/home", "/usr"]);
+        assert_eq!(found, Plan { areas, spines: paths(&["/"]), hidden: Vec::new() });
+    }
+
+    #[test]
+    fn the_machines_own_are_left_where_mounts_are_below_them() {
+        let tree = ["/etc", "/etc/alternatives", "/usr", "/usr/lib", "/usr/src"];
+        let mounts = ["/", "/etc/hosts", "/usr/src"];
+        let left = planned(&tree, &mounts, &[]);
+        assert_eq!(left, Plan { spines: paths(&["/"]), ..Plan::default() });
+        let named = planned(&tree, &mounts, &["/usr/lib/x"]);
+        assert_eq!(named.areas, paths(&["/usr/lib", "/usr/src"]));
+        assert_eq!(named.spines, paths(&["/", "/usr"]));
     }
 
     #[test]
