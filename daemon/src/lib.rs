@@ -18,9 +18,9 @@ use crate::limits::LONG_QUESTIONS;
 use dispatch::Question;
 use hearth_protocol::{Answer, BUILD, Failure, FailureKind, STATUS_FORMAT, Status, SubjectInfo, ZygoteInfo};
 use hearth_runner::error::Error;
-use hearth_runner::launch::Launcher;
 use hearth_runner::order::Resolver;
 use hearth_runner::pool::Pool;
+use hearth_sandbox::Launcher;
 use hearth_subject::{Entry, Store as SubjectStore};
 pub use listen::{Ended, Options, holder, serve};
 use metrics::Metrics;
@@ -164,9 +164,10 @@ fn subjects() -> Result<Answer, Failure> {
 /// A failure to carry out an order, or one of the daemon's own.
 fn failure(error: &Error) -> Failure {
     let kind = match error {
-        Error::Launch { .. } | Error::System { .. } | Error::Quarantined { .. } | Error::ZygoteLost(_) => {
-            FailureKind::Internal
-        }
+        Error::Sandbox(hearth_sandbox::Error::Launch { .. })
+        | Error::System { .. }
+        | Error::Quarantined { .. }
+        | Error::ZygoteLost(_) => FailureKind::Internal,
         _ => FailureKind::Order,
     };
     Failure::new(kind, error.to_string())

@@ -4,7 +4,7 @@ use super::{Counted, Demangle, Service, peer, session};
 use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL};
 use hearth_protocol::address::READY;
 use hearth_protocol::{Address, Failure, FailureKind};
-use hearth_runner::launch::Launcher;
+use hearth_sandbox::Launcher;
 use listenfd::ListenFd;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
@@ -75,7 +75,7 @@ pub fn serve(options: &Options) -> io::Result<Ended> {
 /// Makes this thread, which does runs, stand back behind those that answer questions.
 fn stand_back() {
     // If that fails, answers take longer while runs go on; nothing depends on it.
-    let _ = rustix::process::nice(hearth_runner::limits::RUN_NICENESS);
+    let _ = rustix::process::nice(hearth_sandbox::limits::RUN_NICENESS);
 }
 
 /// The lock file, held as long as the daemon lives, with its process number inside.

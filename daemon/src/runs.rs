@@ -5,7 +5,6 @@ use super::{Counted, Service, failure};
 use hearth_protocol::{
     Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Observe, Order, RunDone, RunInput,
 };
-use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::order::{
     Order as PoolOrder, Resolved, has_place_for_input, nameless_input, other_arguments,
@@ -13,6 +12,7 @@ use hearth_runner::order::{
 use hearth_runner::run::{OutputFile, RunRequest};
 use hearth_runner::worker::Answer as PoolAnswer;
 use hearth_runner::zygote::WarmPoint;
+use hearth_sandbox::Policy;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -202,7 +202,7 @@ fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
     if !directory.is_absolute() {
         return Err(wrong(format!("the directory {} is not an absolute path", directory.display())));
     }
-    let sandbox = if order.best_effort_sandbox { SandboxPolicy::BestEffort } else { SandboxPolicy::Required };
+    let sandbox = if order.best_effort_sandbox { Policy::BestEffort } else { Policy::Required };
     let processes = RunLimits::default().processes;
     let subject = order.subject.clone();
     let shown = order.shows.iter().map(Into::into).collect();

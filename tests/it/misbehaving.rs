@@ -3,9 +3,9 @@
 
 use crate::small_subject::SmallSubject;
 use crate::{hearth, project};
-use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::{Answer, Observe, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
+use hearth_sandbox::Policy;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -122,7 +122,7 @@ fn key(subject: &SmallSubject, directory: &Path) -> ZygoteKey {
         directory: directory.to_owned(),
         input: None,
         warm: WarmPoint::Main,
-        sandbox: SandboxPolicy::Required,
+        sandbox: Policy::Required,
         processes: RunLimits::default().processes,
         shown: Vec::new(),
     }

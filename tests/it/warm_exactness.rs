@@ -4,9 +4,9 @@ use crate::programs::csmith_program;
 use crate::small_subject::SmallSubject;
 use crate::warm_exact::{Bench, WarmCompared};
 use crate::{hearth, project};
-use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::{Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_sandbox::Policy;
 use hearth_subject::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ fn runs_find_all_cores_however_many_there_are_beside_them() {
         directory: PathBuf::from("/"),
         input: None,
         warm: WarmPoint::Main,
-        sandbox: SandboxPolicy::Required,
+        sandbox: Policy::Required,
         processes: RunLimits::default().processes,
         shown: Vec::new(),
     };

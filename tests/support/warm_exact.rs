@@ -3,9 +3,10 @@
 
 use hearth_coverage::coverage::{Counters, Workspace};
 use hearth_coverage::{Data, ObjectCoverage};
-use hearth_runner::launch::{SandboxPolicy, plain_command};
 use hearth_runner::limits::RunLimits;
+use hearth_runner::plain::plain_command;
 use hearth_runner::{Answer, Observe, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_sandbox::Policy;
 use hearth_subject::Subject;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ impl Bench {
             directory: directory.to_owned(),
             input: Some("input.c".into()),
             warm,
-            sandbox: SandboxPolicy::Required,
+            sandbox: Policy::Required,
             processes: RunLimits::default().processes,
             shown: Vec::new(),
         };

@@ -8,7 +8,7 @@ mod libstdcxx;
 use clap::Parser;
 use hearth_client::protocol::Address;
 use hearth_daemon::{Ended, Options, holder, serve};
-use hearth_runner::launch::LAUNCH_ARGUMENT;
+use hearth_sandbox::LAUNCH_ARGUMENT;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,7 +36,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == LAUNCH_ARGUMENT) {
-        return hearth_runner::sandbox::main();
+        return hearth_sandbox::launcher::main();
     }
     let cli = Cli::parse();
     // A log that cannot be written, as on a full disk, must not end the daemon.

@@ -72,8 +72,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == hearth_runner::launch::LAUNCH_ARGUMENT) {
-        return hearth_runner::sandbox::main();
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == hearth_sandbox::LAUNCH_ARGUMENT) {
+        return hearth_sandbox::launcher::main();
     }
     if std::env::args_os().nth(1).is_some_and(|argument| argument == EXECUTE_ARGUMENT) {
         return localize::execute(std::env::args_os().nth(2));

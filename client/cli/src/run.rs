@@ -6,10 +6,10 @@ use crate::run::show::Runs;
 use crate::working_directory;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::order::{Order, Resolver};
 use hearth_runner::{Observe, Outcome, Pool, RunRequest, WarmPoint};
+use hearth_sandbox::Policy;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -119,10 +119,10 @@ impl LimitArgs {
     }
 
     /// What becomes of a machine that lacks something.
-    fn policy(&self) -> SandboxPolicy {
+    fn policy(&self) -> Policy {
         match self.sandbox {
-            SandboxArgument::Required => SandboxPolicy::Required,
-            SandboxArgument::BestEffort => SandboxPolicy::BestEffort,
+            SandboxArgument::Required => Policy::Required,
+            SandboxArgument::BestEffort => Policy::BestEffort,
         }
     }
 }

@@ -21,24 +21,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: ProgramProblem,
     },
-    /// The sandbox could not be made.
-    #[error("cannot start {}: {problem}", path.display())]
-    Launch {
-        /// The program.
-        path: PathBuf,
-        /// What failed.
-        problem: String,
-    },
-    /// The machine lacks what keeps runs apart from everything else.
-    #[error(
-        "runs cannot be kept apart on this machine, it lacks: {}; \
-         allow it all the same with --sandbox best-effort, for programs you trust",
-        missing.join("; ")
-    )]
-    Sandbox {
-        /// What is missing.
-        missing: Vec<String>,
-    },
+    /// The subject cannot be started, or not be kept apart.
+    #[error(transparent)]
+    Sandbox(hearth_sandbox::Error),
     /// The subject did not get to its warm point.
     #[error("the subject never reached its warm point `{warm}`: {problem}{}", shown(output))]
     NotWarm {
@@ -150,6 +135,16 @@ pub enum ProgramProblem {
          In a library that it loads later no run can begin; choose an earlier point, such as --warm main"
     )]
     NoSymbol(String),
+}
+
+impl From<hearth_sandbox::Error> for Error {
+    fn from(error: hearth_sandbox::Error) -> Self {
+        match error {
+            hearth_sandbox::Error::Lost(why) => Self::ZygoteLost(why),
+            hearth_sandbox::Error::System { what, error } => Self::System { what, error },
+            other => Self::Sandbox(other),
+        }
+    }
 }
 
 fn shown(output: &str) -> String {

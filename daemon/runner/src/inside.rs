@@ -2,6 +2,7 @@
 
 use crate::memory::Memory;
 use crate::usage::processes_inside;
+use hearth_sandbox::Launched;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
@@ -70,7 +71,13 @@ pub enum Inside<'s> {
     Machine(i32),
 }
 
-impl Inside<'_> {
+impl<'s> Inside<'s> {
+    /// Those of a subject and its runs, if its process is known.
+    #[must_use]
+    pub fn of(launched: &'s Launched) -> Option<Self> {
+        launched.proc().map(Self::Own).or(launched.process.map(Self::Machine))
+    }
+
     /// The process of a number, if it is there.
     #[must_use]
     pub fn find(&self, number: u32) -> Option<Process> {

@@ -1,28 +1,24 @@
 //! Keeps subjects warm and runs them.
 //!
 //! A [`Zygote`](zygote::Zygote) is a subject's process at its warm point; each run is forked from it, and its
-//! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. Before a subject
-//! starts, [`launch`] puts it into a sandbox.
+//! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. The
+//! crate `hearth-sandbox` starts them.
 
-mod areas;
 pub mod cores;
 pub mod error;
 mod inside;
-pub mod launch;
 mod library_point;
 pub mod limits;
 pub mod mappings;
 pub mod memory;
 pub mod observe;
 pub mod order;
-pub mod packet;
 pub mod places;
+pub mod plain;
 pub mod pool;
 pub mod program;
 pub mod revision;
 pub mod run;
-pub mod sandbox;
-pub mod shim;
 mod stage;
 pub mod subject_map;
 pub mod usage;

@@ -1,12 +1,11 @@
 //! A warm point at a function of a library: where that is, is known only when the loader has mapped the library.
 
 use crate::error::{During, Error, Result};
-use crate::launch::Launched;
 use crate::limits::WARM_DEADLINE;
 use crate::mappings::Mappings;
-use crate::packet;
 use crate::program::Program;
 use crate::zygote::{ZygoteKey, receive_event};
+use hearth_sandbox::{Launched, packet};
 use hearth_shim_abi::{EVENT_MAPPED, REQUEST_WAIT_AT, Request};
 use std::fs::File;
 use std::io::Read;

@@ -12,16 +12,9 @@ pub const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 pub const LOOK_PAUSE: u32 = 100;
 /// But not by a longer one.
 pub const LOOK_INTERVAL_MOST: Duration = Duration::from_millis(500);
-/// Processes besides a run's own that count for its user or group: the launcher and the zygote.
-pub const OWN_PROCESSES: u64 = 2;
-/// Processes for each of a run's: itself and its keeper.
-pub const PROCESSES_EACH: u64 = 2;
 /// What a control group says of memory is believed when it has said so for this long: what is left of the run before is
 /// gone by then.
 pub const GROUP_PATIENCE: Duration = Duration::from_secs(1);
-/// What the kernel has for a process (its stack, page tables and descriptions), in bytes; what it has beyond that is the run's
-/// memory, too.
-pub const KERNEL_BYTES_EACH: u64 = 512 << 10;
 /// Processes of a run that are counted.
 pub const CHILDREN: usize = 1 << 16;
 /// Processes of a run whose memory is kept before those that have ended are let go.
@@ -30,31 +23,10 @@ pub const CHILDREN_KEPT: usize = 16;
 pub const IMAGES: usize = 64;
 /// Objects without notes that are named one by one.
 pub const NOTES_NAMED: usize = 3;
-/// Files that a run may leave behind.
-pub const FILES: usize = 4096;
-/// Things a run has written and that cannot be told that are named one by one.
-pub const MISSING_NAMED: usize = 8;
-/// Areas that a sandbox has, besides those that the order needs.
-pub const AREAS: usize = 64;
-/// Files and directories that a run may have at a time in an area.
-pub const AREA_INODES: usize = 1 << 16;
-/// Directories below each other in which files of a run are looked for.
-pub const AREA_DEPTH: usize = 128;
-/// An area in which the order names nothing is made fresh if it was used and is older than this: what changes there on the
-/// machine is seen so much later at the most.
-pub const AREA_AGE: Duration = Duration::from_secs(1);
-/// What the daemon asks of a launcher, in bytes.
-pub const COMMAND_BYTES: usize = 16 << 10;
-/// What a launcher says, in bytes.
-pub const REPORT_BYTES: usize = 512 << 10;
 /// Notes of a run that are read before its limits are looked at again.
 pub const NOTES_AT_ONCE: usize = 1024;
 /// Private mappings larger than this, in bytes, are mostly reserved, not used; nothing is done ahead for them.
 pub const RESERVED_BYTES: u64 = 1 << 30;
-/// What a zygote writes before its warm point and is shown if it fails, in bytes.
-pub const START_OUTPUT_BYTES: usize = 4096;
-/// What a zygote writes to a stream before its warm point and its runs begin with, in bytes.
-pub const EARLY_OUTPUT_BYTES: u64 = 1 << 20;
 /// Zygotes a pool keeps at the most: the four kinds of a localization for each of 32 cores. Each takes five descriptors, of
 /// which a process has 1024 by default.
 pub const ZYGOTES: usize = 128;
@@ -71,10 +43,6 @@ pub const QUARANTINE: Duration = Duration::from_secs(60);
 pub const OBJECTS: usize = 1 << 16;
 /// See [`OBJECTS`].
 pub const FUNCTIONS: u32 = 1 << 24;
-
-/// How far runs stand back behind what works on them in the daemon, and that behind what answers questions, in steps
-/// of niceness.
-pub const RUN_NICENESS: i32 = 5;
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,10 +63,4 @@ impl Default for RunLimits {
     fn default() -> Self {
         Self { wall_ms: 60_000, cpu_s: 60, memory_bytes: 2 << 30, output_bytes: 64 << 20, processes: 400 }
     }
-}
-
-/// All processes of a namespace in which a run may have so many.
-#[must_use]
-pub fn most_processes(of_run: u64) -> u64 {
-    of_run.saturating_mul(PROCESSES_EACH).saturating_add(OWN_PROCESSES)
 }

@@ -1,10 +1,10 @@
 //! What a user orders, and what that means: which program, which atlas, which zygote.
 
 use crate::error::{Error, Result};
-use crate::launch::SandboxPolicy;
 use crate::revision::{self, Files};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{WarmPoint, ZygoteKey};
+use hearth_sandbox::Policy;
 use hearth_subject::{Store, Subject};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ pub struct Order {
     /// The environment.
     pub environment: Vec<(OsString, OsString)>,
     /// What becomes of a machine that lacks something.
-    pub sandbox: SandboxPolicy,
+    pub sandbox: Policy,
     /// Processes a run may have at a time.
     pub processes: u64,
     /// Paths that runs see although they would be hidden.
@@ -44,7 +44,7 @@ impl Order {
     ///
     /// # Errors
     /// If the working directory is gone.
-    pub fn here(subject: &str, sandbox: SandboxPolicy, processes: u64) -> Result<Self> {
+    pub fn here(subject: &str, sandbox: Policy, processes: u64) -> Result<Self> {
         let directory = std::env::current_dir()
             .map_err(|error| Error::System { what: "tell the working directory", error })?;
         Ok(Self {

@@ -4,12 +4,12 @@
 
 use crate::cores::Cores;
 use crate::error::{Error, Result};
-use crate::launch::Launcher;
 use crate::limits::{LOSSES, QUARANTINE, ZYGOTE_AGE, ZYGOTE_BYTES, ZYGOTES};
 use crate::run::RunRequest;
 use crate::subject_map::SubjectMap;
 use crate::worker::{Answer, Worker};
 use crate::zygote::ZygoteKey;
+use hearth_sandbox::Launcher;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,8 +46,8 @@ struct Losses {
 }
 
 impl Pool {
-    /// An empty pool. The launcher is a program that calls [`sandbox::main`](crate::sandbox::main) when started
-    /// with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
+    /// An empty pool. The launcher is a program that calls [`launcher::main`](hearth_sandbox::launcher::main) when started
+    /// with [`LAUNCH_ARGUMENT`](hearth_sandbox::LAUNCH_ARGUMENT).
     #[must_use]
     pub fn new(launcher: impl Into<Launcher>) -> Self {
         Self { launcher: launcher.into(), cores: Cores::default(), state: Mutex::default() }

@@ -1,26 +1,27 @@
 //! What a run is given, and what it says and writes.
 
-use crate::areas::{Areas, When, Written, WrittenFile};
 use crate::error::{During, Error, Result};
 use crate::inside::Inside;
-use crate::limits::{CHILDREN, FILES, MISSING_NAMED, NOTES_AT_ONCE};
+use crate::limits::{CHILDREN, NOTES_AT_ONCE};
 use crate::memory::{Memory, tells_own_pages};
 use crate::observe::harvest::Additions;
-use crate::packet::{self, Packet, Received};
 use crate::run::{OutputFile, RunRequest};
+use hearth_sandbox::areas::{Areas, When, Written, WrittenFile};
+use hearth_sandbox::limits::{FILES, MISSING_NAMED};
+use hearth_sandbox::memory_file::{self, contents};
+use hearth_sandbox::packet::{self, Packet, Received};
 use hearth_shim_abi::{
     ARGUMENT_LIMIT, CHILD_EXECUTED, CHILD_OF_EXECUTED, NOTE_ARRIVED, NOTE_BEGIN, NOTE_CHILD, NOTE_COPY,
     NOTE_CROWDED, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_NOT_EXECUTED,
     NOTE_REMOVED, NOTE_UNKEPT, NOTE_UNLOADED, Note, REQUEST_LIMIT, REQUEST_RUN, Request,
 };
-use rustix::fs::{MemfdFlags, OFlags, SealFlags, fcntl_add_seals, fcntl_setfl, memfd_create};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -92,10 +93,10 @@ impl Stage {
             text,
             channel,
             channel_end,
-            stdin: sealed_file(&request.stdin)?,
-            stdout: output_file()?,
-            stderr: output_file()?,
-            input: request.input.as_deref().map(sealed_file).transpose()?,
+            stdin: memory_file::sealed(&request.stdin)?,
+            stdout: memory_file::growing()?,
+            stderr: memory_file::growing()?,
+            input: request.input.as_deref().map(memory_file::sealed).transpose()?,
             notes: Notes::default(),
             given: input.cloned().zip(request.input.clone()),
             written: Written::default(),
@@ -382,36 +383,4 @@ impl Notes {
             _ => {}
         }
     }
-}
-
-/// A file in memory that a run can read and nobody can change.
-fn sealed_file(bytes: &[u8]) -> Result<File> {
-    let fd = memfd_create("hearth", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
-    let mut file = fd.map(File::from).during("make a file in memory")?;
-    file.write_all(bytes).and_then(|()| file.rewind()).during("write to memory")?;
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    fcntl_add_seals(&file, seals).during("seal a file in memory")?;
-    Ok(file)
-}
-
-/// A file in memory that grows with what is written to it.
-fn output_file() -> Result<File> {
-    let fd = memfd_create("hearth", MemfdFlags::CLOEXEC).during("make a file in memory")?;
-    fcntl_setfl(&fd, OFlags::APPEND).during("make a file in memory")?;
-    Ok(File::from(fd))
-}
-
-/// What was written to a file, up to a limit. It is copied: a run may still change its size.
-pub fn contents(file: &File, limit: u64) -> Result<Vec<u8>> {
-    let size = file.metadata().during("look at an output")?.len().min(limit);
-    let mut bytes = vec![0; size as usize];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], filled as u64).during("read an output")? {
-            0 => break,
-            count => filled += count,
-        }
-    }
-    bytes.truncate(filled);
-    Ok(bytes)
 }

@@ -2,7 +2,6 @@
 
 use crate::cores::Place;
 use crate::error::Result;
-use crate::launch::Launcher;
 use crate::observe::Observer;
 use crate::observe::counters::Array;
 use crate::observe::coverage::Observed;
@@ -10,6 +9,7 @@ use crate::run::{Observe, Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};
 use hearth_coverage::spectrum::Spectrum;
+use hearth_sandbox::Launcher;
 use std::sync::Arc;
 use std::time::Instant;
 

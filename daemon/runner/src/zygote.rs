@@ -6,16 +6,16 @@ mod run;
 mod start;
 mod watch;
 
-use crate::areas::Areas;
 use crate::cores::{Binding, Idle, Place};
 use crate::error::{Error, Result};
-use crate::launch::Launched;
 use crate::limits::ANSWER_DEADLINE;
 use crate::mappings::Mappings;
 use crate::memory::Memory;
 use crate::observe::children;
-use crate::packet::{self, Packet, Received};
 use crate::revision::Files;
+use hearth_sandbox::Launched;
+use hearth_sandbox::areas::Areas;
+use hearth_sandbox::packet::{self, Packet, Received};
 use hearth_shim_abi::{EVENT_CLEARED, Event, REQUEST_CLEAR, REQUEST_MARK, Request};
 pub use key::{WarmPoint, ZygoteKey};
 use nix::unistd::Pid;
@@ -137,7 +137,7 @@ impl Zygote {
         self.launched.finish_refreshing()?;
         let old = self.launched.areas.as_ref().map(Areas::old).unwrap_or_default();
         self.launched.refresh(&old)?;
-        self.launched.finish_refreshing()
+        Ok(self.launched.finish_refreshing()?)
     }
 
     fn event(&mut self, deadline: Instant) -> Result<Event> {

@@ -14,10 +14,10 @@ use crate::needs;
 use crate::plain_run::data_files;
 use crate::programs::csmith_program;
 use anyhow::{Context, bail};
-use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::run::Times;
 use hearth_runner::{Outcome, Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_sandbox::Policy;
 use hearth_subject::{Store, Subject};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
@@ -204,7 +204,7 @@ impl<'a> Setting<'a> {
             directory: self.directory.to_owned(),
             input: Some("input.c".into()),
             warm,
-            sandbox: SandboxPolicy::Required,
+            sandbox: Policy::Required,
             processes: RunLimits::default().processes,
             shown: Vec::new(),
         }

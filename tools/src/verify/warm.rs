@@ -3,9 +3,9 @@
 use crate::programs::csmith_program;
 use crate::warm_exact::{Bench, WarmCompared};
 use anyhow::{Context, bail};
-use hearth_runner::launch::SandboxPolicy;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::{Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_sandbox::Policy;
 use hearth_subject::{Store, Subject};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, OpenOptions};
@@ -173,7 +173,7 @@ fn key(subject: &Subject, directory: &Path) -> ZygoteKey {
         directory: directory.to_owned(),
         input: Some("input.c".into()),
         warm: WarmPoint::Input,
-        sandbox: SandboxPolicy::Required,
+        sandbox: Policy::Required,
         processes: RunLimits::default().processes,
         shown: Vec::new(),
     }

@@ -1,7 +1,6 @@
 //! What a run counted: its own counters, those of the processes that it made of itself, of libraries that it loaded, and of
 //! programs that it executed. All are added up, as gcov's merging would; what cannot be had is named.
 
-use crate::areas::WrittenFile;
 use crate::error::{Error, Result};
 use crate::inside::{Inside, Process};
 use crate::limits::{IMAGES, NOTES_NAMED};
@@ -15,6 +14,7 @@ use crate::subject_map::SubjectMap;
 use crate::usage::processes_inside;
 use crate::zygote::Remains;
 use hearth_coverage::name_text;
+use hearth_sandbox::areas::WrittenFile;
 use nix::unistd::Pid;
 use rustc_hash::FxHashMap;
 use std::fs;

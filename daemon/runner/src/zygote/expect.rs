@@ -4,7 +4,7 @@ use super::Zygote;
 use crate::limits::RESERVED_BYTES;
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES, tells_own_pages};
-use crate::packet;
+use hearth_sandbox::packet;
 use hearth_shim_abi::{EXPECTED_LIMIT, REQUEST_EXPECT, Request};
 
 impl Zygote {

@@ -1,6 +1,6 @@
 //! What makes zygotes alike: program, arguments, environment, and where they wait.
 
-use crate::launch::SandboxPolicy;
+use hearth_sandbox::Policy;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -57,7 +57,7 @@ pub struct ZygoteKey {
     /// Where it waits.
     pub warm: WarmPoint,
     /// What becomes of a machine that lacks something.
-    pub sandbox: SandboxPolicy,
+    pub sandbox: Policy,
     /// Processes that runs may have at a time.
     pub processes: u64,
     /// Paths that runs see although they would be hidden.

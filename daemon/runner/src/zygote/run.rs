@@ -1,14 +1,15 @@
 //! Forking a run from a zygote, and what is there when it has ended.
 
 use super::{Zygote, lost, watch};
-use crate::areas::When;
 use crate::error::{Error, Result};
 use crate::inside::Inside;
-use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT, most_processes};
+use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT};
 use crate::observe::Observer;
-use crate::packet;
 use crate::run::{Observe, Outcome, Run, RunRequest, Times};
 use crate::stage::{Notes, Stage};
+use hearth_sandbox::areas::When;
+use hearth_sandbox::limits::most_processes;
+use hearth_sandbox::packet;
 use hearth_shim_abi::{EVENT_FORKED, EVENT_NOT_FORKED, Event, OBSERVE_COUNTERS, OBSERVE_NOTHING};
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -107,7 +108,7 @@ impl EndedRun<'_> {
             self.knows_files = true;
         }
         if self.verdict.is_none()
-            && let Some(inside) = self.zygote.launched.inside()
+            && let Some(inside) = Inside::of(&self.zygote.launched)
         {
             self.left_over = self.stage.notes.living(&inside);
         }
@@ -123,7 +124,7 @@ impl EndedRun<'_> {
     pub(crate) fn remains(&mut self) -> Result<Remains<'_>> {
         let launched = &self.zygote.launched;
         let inside =
-            launched.inside().ok_or_else(|| Error::ZygoteLost("its process is not known".to_owned()))?;
+            Inside::of(launched).ok_or_else(|| Error::ZygoteLost("its process is not known".to_owned()))?;
         let has_idle_core = self.zygote.idle.is_there();
         Ok(Remains { zygote: launched.process, inside, has_idle_core, notes: &mut self.stage.notes })
     }

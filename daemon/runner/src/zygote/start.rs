@@ -3,16 +3,15 @@
 use super::{Zygote, ZygoteKey, receive_event};
 use crate::cores::{Binding, Idle};
 use crate::error::{During, Error, Result};
-use crate::launch::{Launched, Launcher, Order};
 use crate::library_point;
 use crate::limits::{CHILDREN_KEPT, WARM_DEADLINE};
 use crate::mappings::Mappings;
 use crate::memory::Memory;
-use crate::packet;
 use crate::program;
 use crate::revision::Files;
 use crate::usage::resident_bytes;
 use crate::zygote::WarmPoint;
+use hearth_sandbox::{Launch, Launched, Launcher, packet};
 use hearth_shim_abi::{
     Config, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_SHARED, EARLY_STDIN, EVENT_MISSED, EVENT_NO_HOOK,
     EVENT_THREADS, EVENT_WARM, PATH_LIMIT, VERSION, WARM_INPUT, WARM_MAIN, WARM_SYMBOL,
@@ -36,7 +35,7 @@ impl Zygote {
             _ => None,
         };
         let program = program::inspect_for_warming(&key.binary, function)?;
-        let order = Order {
+        let order = Launch {
             binary: key.binary.clone(),
             arguments: key.arguments.clone(),
             environment: key.environment.clone(),

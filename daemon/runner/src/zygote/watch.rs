@@ -1,16 +1,17 @@
 //! Watching a run: its end, its limits, and processes of it that have ended.
 
 use super::{Zygote, lost, receive_event};
-use crate::areas::{Areas, When};
 use crate::error::{During, Error, Result};
+use crate::inside::Inside;
 use crate::limits::{
     ANSWER_DEADLINE, CHILDREN_KEPT, GROUP_PATIENCE, LOOK_INTERVAL, LOOK_INTERVAL_MOST, LOOK_PAUSE,
 };
 use crate::observe::Observer;
-use crate::packet;
 use crate::run::{Outcome, RunRequest};
 use crate::stage::Stage;
 use crate::usage::{Usage, processor_time};
+use hearth_sandbox::areas::{Areas, When};
+use hearth_sandbox::packet;
 use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, Request};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -81,7 +82,7 @@ impl Zygote {
 
     /// Lets go of processes of a run that have ended, if they are many.
     fn settle(&mut self, stage: &mut Stage, observer: &mut Observer) -> Result<()> {
-        if let (Observer::Counters(counters), Some(inside)) = (observer, self.launched.inside())
+        if let (Observer::Counters(counters), Some(inside)) = (observer, Inside::of(&self.launched))
             && (stage.notes.unsettled() >= self.settles_at || stage.notes.is_crowded)
         {
             stage.notes.is_crowded = false;

@@ -5,9 +5,10 @@ use super::counts::Counts;
 use super::report::{self, Documents};
 use super::workload::{Content, Workload, words};
 use crate::plain_run::link_notes;
-use hearth_runner::launch::{SandboxPolicy, plain_command};
 use hearth_runner::limits::RunLimits;
+use hearth_runner::plain::plain_command;
 use hearth_runner::{Observe, Outcome, Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_sandbox::Policy;
 use hearth_subject::Store;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -89,7 +90,7 @@ impl<'a> Sides<'a> {
             directory: scratch.path().join("work"),
             input: workload.input.filter(|_| is_input).map(PathBuf::from),
             warm,
-            sandbox: SandboxPolicy::Required,
+            sandbox: Policy::Required,
             processes: RunLimits::default().processes,
             shown: Vec::new(),
         };

@@ -3,9 +3,9 @@
 //! A run may have made anything there: links, FIFOs, directories that nobody may enter. It is looked at when all of the run's
 //! processes are stopped, and nothing is followed.
 
-use crate::launch::Refresh;
+use crate::launcher::overlay::{Owner, WRITTEN, memory_of};
 use crate::limits::{AREA_AGE, AREA_DEPTH, FILES, MISSING_NAMED};
-use crate::sandbox::{Owner, WRITTEN, memory_of};
+use crate::word::Refresh;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
 //! What a subject sees of the file system: everything read-only but for areas, a `/proc` and a `/dev` of its own, secrets
 //! hidden.
 
-use super::areas::{Areas, NOTHING};
 use super::hidden::Hidden;
+use super::overlay::{NOTHING, Overlays};
 use super::plan::{self, Plan};
 use crate::shim;
 use hearth_shim_abi::SHIM_PATH;
@@ -64,7 +64,7 @@ pub fn make_proc(before: impl FnOnce(), missing: &mut Vec<String>) -> bool {
 ///
 /// # Errors
 /// Why there are no areas.
-pub fn seal(hidden: &[Hidden], wanted: &[PathBuf], missing: &mut Vec<String>) -> io::Result<Areas> {
+pub fn seal(hidden: &[Hidden], wanted: &[PathBuf], missing: &mut Vec<String>) -> io::Result<Overlays> {
     let devices = DEVICES.iter().map(|name| (*name, clone_of(&Path::new(DEV).join(name))));
     let devices: Vec<(&str, Result<OwnedFd, Errno>)> = devices.collect();
     let plan =
@@ -72,7 +72,7 @@ pub fn seal(hidden: &[Hidden], wanted: &[PathBuf], missing: &mut Vec<String>) ->
     if let Err(error) = restrict(Path::new("/"), SEALED, libc::AT_RECURSIVE) {
         missing.push(format!("read-only mounts (Linux 5.12), so that a run writes no file ({error})"));
     }
-    let areas = Areas::begin(DEV.as_ref(), wanted).and_then(|areas| Ok((areas, plan?)));
+    let areas = Overlays::begin(DEV.as_ref(), wanted).and_then(|areas| Ok((areas, plan?)));
     let staged = areas.and_then(|(areas, plan)| stage(areas, plan, hidden, wanted));
     if let Err(error) = make_devices(devices) {
         missing.push(format!("a /dev of its own, so that a run uses no device ({error})"));
@@ -80,7 +80,7 @@ pub fn seal(hidden: &[Hidden], wanted: &[PathBuf], missing: &mut Vec<String>) ->
     }
     let areas = staged.and_then(mount_areas);
     let is_in_area = |path: &Path| {
-        let paths = areas.as_ref().map(Areas::paths).unwrap_or_default();
+        let paths = areas.as_ref().map(Overlays::paths).unwrap_or_default();
         paths.iter().any(|area| path.starts_with(area))
     };
     for hidden in hidden.iter().filter(|hidden| !is_in_area(&hidden.path)) {
@@ -104,15 +104,15 @@ fn directories(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Areas that are prepared, and what has to be hidden where there are some.
+/// Overlays that are prepared, and what has to be hidden where there are some.
 struct Staged {
-    areas: Areas,
+    areas: Overlays,
     plan: Plan,
     wanted: Vec<PathBuf>,
 }
 
 /// Prepares areas, while the machine's `/dev` is still there to be covered.
-fn stage(mut areas: Areas, mut plan: Plan, hidden: &[Hidden], wanted: &[PathBuf]) -> io::Result<Staged> {
+fn stage(mut areas: Overlays, mut plan: Plan, hidden: &[Hidden], wanted: &[PathBuf]) -> io::Result<Staged> {
     // What is hidden as a whole is no area.
     plan.areas.retain(|path| !hidden.iter().any(|hidden| path.starts_with(&hidden.path)));
     for path in &plan.areas {
@@ -124,7 +124,7 @@ fn stage(mut areas: Areas, mut plan: Plan, hidden: &[Hidden], wanted: &[PathBuf]
 
 /// Mounts all areas. One that cannot be mounted is hidden, or stays as it is if no program could start without it; if the order
 /// names something in it, there are none.
-fn mount_areas(staged: Staged) -> io::Result<Areas> {
+fn mount_areas(staged: Staged) -> io::Result<Overlays> {
     let Staged { mut areas, mut plan, wanted } = staged;
     let shared_memory = Path::new(DEV).join(SHARED_MEMORY);
     areas.prepare(shared_memory.clone(), Vec::new())?;

@@ -2,55 +2,29 @@
 
 use crate::areas::Areas;
 use crate::error::{During, Error, Result};
-use crate::inside::Inside;
+use crate::launcher::group;
 use crate::limits::{
-    EARLY_OUTPUT_BYTES, KERNEL_BYTES_EACH, REPORT_BYTES, START_OUTPUT_BYTES, most_processes,
+    EARLY_OUTPUT_BYTES, ENDING_DEADLINE, KERNEL_BYTES_EACH, LAUNCH_DEADLINE, REPORT_BYTES,
+    START_OUTPUT_BYTES, most_processes,
 };
-use crate::packet::Received;
-use crate::stage::contents;
-use crate::zygote::ZygoteKey;
-use crate::{packet, program, sandbox, shim};
+use crate::memory_file::{self, contents};
+use crate::packet::{self, Received};
+use crate::shim;
+use crate::word::{DAEMON_FD, Launch, ORDER_FD, Refresh, Report, Word};
 use command_fds::{CommandFdExt, FdMapping};
 use hearth_protocol::Address;
-use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, INACTIVE, SHIM_FD};
-use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
-use serde::{Deserialize, Serialize};
+use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, SHIM_FD};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The launcher's descriptors: the socket to the daemon, and the order.
-pub(crate) const DAEMON_FD: i32 = 202;
-/// See [`DAEMON_FD`].
-pub(crate) const ORDER_FD: i32 = 203;
 /// The argument that makes a program a launcher.
 pub const LAUNCH_ARGUMENT: &str = "__launch";
-/// How long a launcher may take to end its subject.
-const ENDING_DEADLINE: Duration = Duration::from_secs(1);
-/// How long a launcher may take to say what it has done.
-const LAUNCH_DEADLINE: Duration = Duration::from_secs(10);
-
-/// What the daemon orders.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub binary: PathBuf,
-    pub arguments: Vec<OsString>,
-    pub environment: Vec<(OsString, OsString)>,
-    pub directory: PathBuf,
-    /// A library that is loaded before the shim.
-    pub first_library: Option<String>,
-    /// Processes that runs may have at a time.
-    pub processes: u64,
-    /// Paths that runs do not see, besides those that are always hidden.
-    pub hidden: Vec<PathBuf>,
-    /// Paths that runs see although they would be hidden.
-    pub shown: Vec<PathBuf>,
-}
 
 /// What starts subjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,42 +35,6 @@ pub struct Launcher {
     pub hidden: Vec<PathBuf>,
 }
 
-impl Order {
-    /// What runs will most likely use: the working directory, what the arguments name, the home directory, and where temporary
-    /// files are made. All exist.
-    pub fn wanted(&self) -> Vec<PathBuf> {
-        let variable = |wanted: &str| self.environment.iter().find(|(name, _)| name == wanted);
-        let directories =
-            ["HOME", "TMPDIR"].iter().filter_map(|name| variable(name)).map(|(_, value)| value.into());
-        let named = sandbox::named(&self.directory, &self.arguments).into_iter();
-        let all =
-            directories.chain(named).chain([self.directory.clone(), std::env::temp_dir(), "/tmp".into()]);
-        // What a run makes is not there yet, but its directory is.
-        let existing = |path: PathBuf| path.ancestors().take(2).find_map(|path| path.canonicalize().ok());
-        let mut wanted: Vec<PathBuf> =
-            all.filter_map(existing).filter(|path| path.parent().is_some()).collect();
-        wanted.sort();
-        wanted.dedup();
-        wanted
-    }
-}
-
-/// The head of what daemon and launcher say to each other; the text is JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub(crate) struct Word;
-
-/// What the daemon asks of the launcher: fresh areas, by their numbers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Refresh {
-    /// They were written to.
-    pub written: Vec<usize>,
-    /// They were read at the most.
-    pub read: Vec<usize>,
-    /// In these the subject has written before its warm point.
-    pub early: Vec<usize>,
-}
-
 impl From<PathBuf> for Launcher {
     /// A launcher that hides the directory of the user's daemon.
     fn from(program: PathBuf) -> Self {
@@ -104,38 +42,9 @@ impl From<PathBuf> for Launcher {
     }
 }
 
-/// What the launcher says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Report {
-    /// The subject's process, as the daemon numbers it.
-    Process(i32),
-    /// The sandbox stands, without what is missing. Comes with its `/proc`, or the machine's, and with the staging of the areas,
-    /// if there are any.
-    Ready(Ready),
-    /// Areas are fresh, or why not.
-    Refreshed(Option<String>),
-    /// It failed.
-    Failed(String),
-}
-
-/// A sandbox that stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ready {
-    /// What the machine lacks.
-    pub missing: Vec<String>,
-    pub limits_processes_by_user: bool,
-    /// It has a `/proc` of its own.
-    pub has_proc: bool,
-    /// The areas' directories, and why there are none.
-    pub areas: Vec<PathBuf>,
-    pub areas_problem: Option<String>,
-    /// What runs do not see.
-    pub hidden: Vec<PathBuf>,
-}
-
 /// What becomes of a machine that lacks something the sandbox needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub enum SandboxPolicy {
+pub enum Policy {
     /// Nothing is run.
     #[default]
     Required,
@@ -145,7 +54,7 @@ pub enum SandboxPolicy {
 
 /// A subject's process and the launcher above it.
 #[derive(Debug)]
-pub(crate) struct Launched {
+pub struct Launched {
     launcher: Child,
     /// The launcher kills the subject when this closes.
     alive: OwnedFd,
@@ -190,30 +99,8 @@ pub fn environment(
     environment
 }
 
-/// A plain run of what a zygote would be, laid out in memory as the zygote is: the shim is loaded and stays
-/// inactive, addresses are fixed, and arguments and environment are as long.
-///
-/// # Errors
-/// If there is no memory for the shim.
-pub fn plain_command(key: &ZygoteKey) -> io::Result<Command> {
-    let program = program::inspect(&key.binary, None).map_err(io::Error::other)?;
-    let first_library = program.first_library;
-    let mut command = Command::new(&key.binary);
-    // SAFETY: the function makes one system call, which is all that may be done there.
-    unsafe { command.pre_exec(fix_addresses) };
-    command
-        .arg0(key.arguments.first().map_or(key.binary.as_os_str(), |name| name))
-        .args(key.arguments.iter().skip(1))
-        .env_clear()
-        .envs(environment(&key.environment, INACTIVE, first_library.as_deref()))
-        .current_dir(&key.directory)
-        .fd_mappings(vec![FdMapping { parent_fd: shim::file()?.into(), child_fd: SHIM_FD }])
-        .map_err(io::Error::other)?;
-    Ok(command)
-}
-
 /// Turns off the randomization of addresses for the program that is started next.
-pub(crate) fn fix_addresses() -> io::Result<()> {
+pub fn fix_addresses() -> io::Result<()> {
     // SAFETY: the call takes a number.
     match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
         -1 => Err(io::Error::last_os_error()),
@@ -223,16 +110,13 @@ pub(crate) fn fix_addresses() -> io::Result<()> {
 
 impl Launched {
     /// Starts a subject in a sandbox.
-    pub fn start(launcher: &Launcher, order: &Order, policy: SandboxPolicy) -> Result<Self> {
-        let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
+    pub fn start(launcher: &Launcher, subject: &Launch, policy: Policy) -> Result<Self> {
+        let failed = |problem: String| Error::Launch { path: subject.binary.clone(), problem };
         let (control, shim_end) = packet::pair().during("make a socket")?;
         let (alive, launcher_end) = packet::pair().during("make a socket")?;
-        let output = [memory_file()?, memory_file()?];
-        for file in &output {
-            fcntl_setfl(file, OFlags::APPEND).during("make a file in memory")?;
-        }
-        let text = serde_json::to_vec(order).map_err(|error| failed(error.to_string()))?;
-        let mut order_file = memory_file()?;
+        let output = [memory_file::growing()?, memory_file::growing()?];
+        let text = serde_json::to_vec(subject).map_err(|error| failed(error.to_string()))?;
+        let mut order_file = memory_file::empty()?;
         order_file.write_all(&text).and_then(|()| order_file.rewind()).during("write to memory")?;
         let shim = shim::file().during("load the shim")?;
         let mapping = |parent_fd: OwnedFd, child_fd| FdMapping { parent_fd, child_fd };
@@ -261,23 +145,23 @@ impl Launched {
             missing: Vec::new(),
             limits_processes_by_user: false,
             memory_group: None,
-            kernel_bytes: most_processes(order.processes).saturating_mul(KERNEL_BYTES_EACH),
+            kernel_bytes: most_processes(subject.processes).saturating_mul(KERNEL_BYTES_EACH),
             proc: None,
             hidden: Vec::new(),
             areas_problem: None,
             areas: None,
         };
-        launched.wait_until_ready(order)?;
-        launched.memory_group = sandbox::memory_group(launched.launcher.id());
-        if !launched.missing.is_empty() && policy == SandboxPolicy::Required {
-            return Err(Error::Sandbox { missing: launched.missing.clone() });
+        launched.wait_until_ready(subject)?;
+        launched.memory_group = group::of_memory(launched.launcher.id());
+        if !launched.missing.is_empty() && policy == Policy::Required {
+            return Err(Error::Lacking { missing: launched.missing.clone() });
         }
         Ok(launched)
     }
 
-    /// The launcher names the process, and the process says that its sandbox stands, in any order.
-    fn wait_until_ready(&mut self, order: &Order) -> Result<()> {
-        let failed = |problem: String| Error::Launch { path: order.binary.clone(), problem };
+    /// The launcher names the process, and the process says that its sandbox stands, in any launch.
+    fn wait_until_ready(&mut self, subject: &Launch) -> Result<()> {
+        let failed = |problem: String| Error::Launch { path: subject.binary.clone(), problem };
         let mut ready = false;
         while self.process.is_none() || !ready {
             match self.report() {
@@ -290,7 +174,7 @@ impl Launched {
                     let mut fds = fds.into_iter();
                     self.proc = fds.next().filter(|_| told.has_proc);
                     self.hidden = told.hidden.clone();
-                    let areas = |staging| Areas::new(staging, told.areas, &order.wanted(), told.hidden);
+                    let areas = |staging| Areas::new(staging, told.areas, &subject.wanted(), told.hidden);
                     self.areas = fds.next().map(areas);
                 }
                 Some((Report::Failed(problem), _)) => return Err(failed(problem)),
@@ -314,13 +198,14 @@ impl Launched {
     /// The memory of the subject and all its runs' processes, in bytes, if the machine tells. The kernel's own counts as far as
     /// it is more than processes need.
     pub fn memory_bytes(&self) -> Option<u64> {
-        let memory = sandbox::memory_below(self.memory_group.as_ref()?)?;
+        let memory = group::memory_below(self.memory_group.as_ref()?)?;
         Some(memory.own + memory.kernel.saturating_sub(self.kernel_bytes))
     }
 
-    /// The processes of the sandbox.
-    pub fn inside(&self) -> Option<Inside<'_>> {
-        self.proc.as_ref().map(Inside::Own).or(self.process.map(Inside::Machine))
+    /// The sandbox's `/proc`, if it has one of its own.
+    #[must_use]
+    pub fn proc(&self) -> Option<&OwnedFd> {
+        self.proc.as_ref()
     }
 
     /// Asks the launcher for fresh areas. It is done by the time that [`Self::finish_refreshing`] returns.
@@ -330,7 +215,7 @@ impl Launched {
         own.begin_refreshing(asked);
         let text = serde_json::to_vec(asked).unwrap_or_default();
         packet::send(&self.alive, &Word, &text, &[])
-            .map_err(|error| Error::ZygoteLost(format!("its launcher is gone: {error}")))
+            .map_err(|error| Error::Lost(format!("its launcher is gone: {error}")))
     }
 
     /// Waits until the areas are fresh.
@@ -344,9 +229,9 @@ impl Launched {
                 Ok(())
             }
             Some((Report::Refreshed(Some(problem)), _)) => {
-                Err(Error::ZygoteLost(format!("its files cannot be made fresh: {problem}")))
+                Err(Error::Lost(format!("its files cannot be made fresh: {problem}")))
             }
-            _ => Err(Error::ZygoteLost("its launcher does not answer".to_owned())),
+            _ => Err(Error::Lost("its launcher does not answer".to_owned())),
         }
     }
 
@@ -384,7 +269,7 @@ impl Launched {
                 let _ = self.launcher.wait();
             }
         }
-        sandbox::remove_group(self.launcher.id());
+        group::remove(self.launcher.id());
         ended
     }
 
@@ -409,8 +294,4 @@ impl Drop for Launched {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-fn memory_file() -> Result<File> {
-    memfd_create("hearth", MemfdFlags::CLOEXEC).map(File::from).during("make a file in memory")
 }

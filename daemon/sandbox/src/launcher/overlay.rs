@@ -12,8 +12,8 @@
 
 use super::hidden::Hidden;
 use super::mounts::{hide, new_file_system};
-use crate::launch::Refresh;
 use crate::limits::AREA_INODES;
+use crate::word::Refresh;
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
 use std::ffi::CString;
@@ -31,7 +31,7 @@ pub const NOTHING: &str = "nothing";
 
 /// All areas.
 #[derive(Debug)]
-pub struct Areas {
+pub struct Overlays {
     list: Vec<Area>,
     staging: OwnedFd,
     /// What the order names.
@@ -84,7 +84,7 @@ pub fn memory_of(owner: Owner, area: usize) -> PathBuf {
     .into()
 }
 
-impl Areas {
+impl Overlays {
     /// Makes the staging at a directory, and goes there.
     pub fn begin(place: &Path, wanted: &[PathBuf]) -> io::Result<Self> {
         new_file_system(place, MountFlags::NOEXEC, "mode=700,size=1m")?;
@@ -188,9 +188,7 @@ impl Areas {
         }
         Ok(())
     }
-}
 
-impl Areas {
     /// Has the kernel forget which names it has looked up in an area that nobody uses: a change of its options does that. Not
     /// possible where its top was changed, in which nothing need have been written for that.
     fn forget(&self, index: usize) -> io::Result<()> {

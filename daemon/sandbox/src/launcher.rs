@@ -5,20 +5,21 @@
 //! read-only or an area, and secrets are hidden. The launcher stays above it, makes areas fresh for each run, ends the
 //! subject when the daemon is gone, and ends as it does.
 
-mod areas;
 mod filter;
-mod group;
+pub(crate) mod group;
 mod guard;
 mod hidden;
 mod mounts;
 mod namespaces;
+pub(crate) mod overlay;
 mod plan;
 
-use crate::launch::{DAEMON_FD, ORDER_FD, Order, Ready, Refresh, Report, Word, environment, fix_addresses};
-use crate::limits::{COMMAND_BYTES, RUN_NICENESS, most_processes};
+use crate::launched::{environment, fix_addresses};
+use crate::limits::{COMMAND_BYTES, RUN_NICENESS, START_FILE_BYTES, most_processes};
 use crate::packet::{self, Received};
-use areas::Areas;
+use crate::word::{DAEMON_FD, Launch, ORDER_FD, Ready, Refresh, Report, Word};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD, UNREAD_TIME_S};
+use overlay::Overlays;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
 use std::convert::Infallible;
@@ -32,23 +33,19 @@ use std::time::Instant;
 
 /// Numbers of processes that the kernel gives once only; all later ones are above them.
 const RESERVED_PIDS: u64 = 300;
-/// What a subject may write before its warm point.
-const START_FILE_BYTES: u64 = 16 << 20;
 /// The highest number a capability can have.
 const LAST_CAPABILITY: i32 = 63;
 
-pub(crate) use areas::{Owner, WRITTEN, memory_of};
-pub(crate) use group::{memory_below, of_memory as memory_group, remove as remove_group};
 pub(crate) use hidden::named;
 
-/// Runs as the launcher, in a program that was started with [`LAUNCH_ARGUMENT`](crate::launch::LAUNCH_ARGUMENT).
+/// Runs as the launcher, in a program that was started with [`LAUNCH_ARGUMENT`](crate::LAUNCH_ARGUMENT).
 #[must_use]
 pub fn main() -> ExitCode {
-    let Some((daemon, order)) = take_order() else {
+    let Some((daemon, subject)) = take_order() else {
         eprintln!("hearth: this is for Hearth's own use");
         return ExitCode::FAILURE;
     };
-    match launch(&daemon, &order) {
+    match launch(&daemon, &subject) {
         Ok(code) => code,
         Err(problem) => {
             report(&daemon, &Report::Failed(problem), &[]);
@@ -57,7 +54,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn take_order() -> Option<(OwnedFd, Order)> {
+fn take_order() -> Option<(OwnedFd, Launch)> {
     // Somebody who types the argument has none of the descriptors.
     for fd in [DAEMON_FD, ORDER_FD] {
         fs::symlink_metadata(format!("/proc/self/fd/{fd}")).ok()?;
@@ -78,16 +75,16 @@ fn report(daemon: &OwnedFd, report: &Report, fds: &[BorrowedFd<'_>]) {
     let _ = packet::send(daemon, &Word, &text, fds);
 }
 
-fn launch(daemon: &OwnedFd, order: &Order) -> Result<ExitCode, String> {
+fn launch(daemon: &OwnedFd, subject: &Launch) -> Result<ExitCode, String> {
     for fd in [DAEMON_FD, ORDER_FD] {
         set_close_on_exec(fd);
     }
-    let mut sandbox = Sandbox::enter(order);
-    sandbox.seal(order);
+    let mut sandbox = Sandbox::enter(subject);
+    sandbox.seal(subject);
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
         -1 => Err(format!("cannot fork: {}", std::io::Error::last_os_error())),
-        0 => match start(daemon, order, sandbox) {
+        0 => match start(daemon, subject, sandbox) {
             Ok(never) => match never {},
             Err(problem) => {
                 // Once the sandbox stands, the daemon listens to the subject's output only.
@@ -109,7 +106,7 @@ fn launch(daemon: &OwnedFd, order: &Order) -> Result<ExitCode, String> {
 }
 
 /// Does what the daemon asks. Says whether it is still there.
-fn serve(daemon: &OwnedFd, areas: Option<&mut Areas>) -> bool {
+fn serve(daemon: &OwnedFd, areas: Option<&mut Overlays>) -> bool {
     let packet = match packet::receive::<Word>(daemon, COMMAND_BYTES, Instant::now()) {
         Ok(Received::Packet(packet)) => packet,
         Ok(Received::Nothing | Received::Garbage) => return true,
@@ -123,7 +120,7 @@ fn serve(daemon: &OwnedFd, areas: Option<&mut Areas>) -> bool {
 }
 
 /// Serves the daemon until the subject has ended, which it does when the daemon is gone.
-fn watch(daemon: &OwnedFd, pid: i32, mut areas: Option<Areas>) -> Result<ExitCode, String> {
+fn watch(daemon: &OwnedFd, pid: i32, mut areas: Option<Overlays>) -> Result<ExitCode, String> {
     let pid = Pid::from_raw(pid).ok_or("fork returned no process")?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| format!("no pidfd: {error}"))?;
     loop {
@@ -162,13 +159,13 @@ fn stand_back() {
 }
 
 /// Becomes the subject.
-fn start(daemon: &OwnedFd, order: &Order, mut sandbox: Sandbox) -> Result<Infallible, String> {
+fn start(daemon: &OwnedFd, subject: &Launch, mut sandbox: Sandbox) -> Result<Infallible, String> {
     let at = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
     // The subject ends with its launcher.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(at("set a death signal"))?;
     let _ = rustix::process::setsid();
     stand_back();
-    sandbox.see_own_processes(order);
+    sandbox.see_own_processes(subject);
     rustix::thread::set_no_new_privs(true).map_err(at("forbid new privileges"))?;
     for capability in 0..=LAST_CAPABILITY {
         // SAFETY: the call takes numbers. One that does not exist cannot be had either.
@@ -192,7 +189,7 @@ fn start(daemon: &OwnedFd, order: &Order, mut sandbox: Sandbox) -> Result<Infall
     // SAFETY: the kernel reads one record.
     unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const start_output) };
     let limits_processes_by_user = sandbox.limits_processes_by_user;
-    let areas = sandbox.areas.as_ref().map(Areas::paths).unwrap_or_default();
+    let areas = sandbox.areas.as_ref().map(Overlays::paths).unwrap_or_default();
     let proc = File::open("/proc").map_err(|error| format!("/proc: {error}"))?;
     let mut fds = vec![proc.as_fd()];
     fds.extend(sandbox.areas.as_ref().map(|areas| areas.staging().as_fd()));
@@ -206,18 +203,18 @@ fn start(daemon: &OwnedFd, order: &Order, mut sandbox: Sandbox) -> Result<Infall
         hidden: hidden.clone(),
     };
     report(daemon, &Report::Ready(ready), &fds);
-    let mut command = Command::new(&order.binary);
+    let mut command = Command::new(&subject.binary);
     command
-        .arg0(order.arguments.first().map_or(order.binary.as_os_str(), |argument| argument))
-        .args(order.arguments.iter().skip(1))
+        .arg0(subject.arguments.first().map_or(subject.binary.as_os_str(), |argument| argument))
+        .args(subject.arguments.iter().skip(1))
         .env_clear()
-        .envs(environment(&order.environment, &CONTROL_FD.to_string(), order.first_library.as_deref()))
-        .current_dir(&order.directory)
+        .envs(environment(&subject.environment, &CONTROL_FD.to_string(), subject.first_library.as_deref()))
+        .current_dir(&subject.directory)
         .stdin(unread_file().map_err(|error| format!("standard input: {error}"))?);
     for fd in [CONTROL_FD, SHIM_FD] {
         clear_close_on_exec(fd);
     }
-    Err(format!("{}: {}", order.binary.display(), command.exec()))
+    Err(format!("{}: {}", subject.binary.display(), command.exec()))
 }
 
 /// An empty file in memory; when it is read shows in its time of access.
@@ -245,7 +242,7 @@ struct Sandbox {
     /// It has a `/proc` of its own.
     has_proc: bool,
     /// Where runs can write, if the machine can do that.
-    areas: Option<Areas>,
+    areas: Option<Overlays>,
     /// Why it cannot.
     areas_problem: Option<String>,
     /// What runs do not see.
@@ -254,10 +251,10 @@ struct Sandbox {
 
 impl Sandbox {
     /// Enters groups and namespaces, for its children.
-    fn enter(order: &Order) -> Self {
+    fn enter(subject: &Launch) -> Self {
         let mut missing = Vec::new();
         let is_root = rustix::process::getuid().is_root();
-        let most = most_processes(order.processes);
+        let most = most_processes(subject.processes);
         if is_root && let Err(error) = group::join(most) {
             missing.push(format!("control groups, so that a run of root's has few processes ({error})"));
         }
@@ -276,7 +273,7 @@ impl Sandbox {
     }
 
     /// Changes the mounts.
-    fn seal(&mut self, order: &Order) {
+    fn seal(&mut self, subject: &Launch) {
         if !self.has_mounts {
             return;
         }
@@ -285,11 +282,11 @@ impl Sandbox {
             self.has_mounts = false;
             return;
         }
-        let mut named = named(&order.directory, &order.arguments);
-        named.extend([order.directory.clone(), order.binary.clone()]);
+        let mut named = named(&subject.directory, &subject.arguments);
+        named.extend([subject.directory.clone(), subject.binary.clone()]);
         let is_root = rustix::process::getuid().is_root();
-        let hidden = hidden::find(&order.hidden, &order.shown, &named, is_root);
-        match mounts::seal(&hidden, &order.wanted(), &mut self.missing) {
+        let hidden = hidden::find(&subject.hidden, &subject.shown, &named, is_root);
+        match mounts::seal(&hidden, &subject.wanted(), &mut self.missing) {
             Ok(areas) => self.areas = Some(areas),
             Err(error) => self.areas_problem = Some(error.to_string()),
         }
@@ -297,12 +294,12 @@ impl Sandbox {
     }
 
     /// In the process namespace: mounts its `/proc`, and limits process numbers on the way.
-    fn see_own_processes(&mut self, order: &Order) {
+    fn see_own_processes(&mut self, subject: &Launch) {
         if !self.has_mounts {
             return;
         }
         // A second limit, for machines that have it (Linux 6.14): a bomb takes no numbers from the rest of the machine.
-        let most = most_processes(order.processes).saturating_add(RESERVED_PIDS);
+        let most = most_processes(subject.processes).saturating_add(RESERVED_PIDS);
         let limit = || {
             let _ = fs::write("/proc/sys/kernel/pid_max", most.to_string());
         };
