@@ -6,6 +6,8 @@ use std::time::Duration;
 pub const SESSIONS: u32 = 256;
 /// Requests of one client under way at a time; no more are read until one is answered.
 pub const REQUESTS_UNDER_WAY: usize = 16;
+/// Runs that wait for a core, of all clients.
+pub const QUEUED: usize = 1 << 15;
 /// Runs whose quality as a set is measured on the thread that reads requests.
 pub const SMALL_SET: usize = 8;
 /// Answers that wait to be written to one client.

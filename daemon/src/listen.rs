@@ -1,7 +1,9 @@
 //! The daemon's socket: one daemon per directory, its own user's clients only, and none from a sandbox.
 
-use super::{Counted, Demangle, Service, peer, session};
+use crate::dispatcher::{Demangle, Dispatcher};
 use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL};
+use crate::room::Frames;
+use crate::{peer, session};
 use hearth_protocol::address::READY;
 use hearth_protocol::{Address, Failure, FailureKind};
 use hearth_sandbox::Launcher;
@@ -13,7 +15,6 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
@@ -57,17 +58,14 @@ pub fn serve(options: &Options) -> io::Result<Ended> {
     raise_descriptor_limit();
     trim(&options.address.log());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let run_threads = tokio::runtime::Builder::new_current_thread().on_thread_start(stand_back).build()?;
     let kept_bytes = options.kept_bytes.unwrap_or(KEPT_BYTES);
     let hidden = vec![options.address.directory().to_owned()];
     let launcher = Launcher { program: options.launcher.clone(), hidden };
-    let service =
-        Arc::new(Service::new(launcher, kept_bytes, options.demangle, run_threads.handle().clone()));
-    let served = runtime.block_on(listen(&service, options));
+    let dispatcher = Arc::new(Dispatcher::new(launcher, kept_bytes, options.demangle, stand_back)?);
+    let served = runtime.block_on(listen(&dispatcher, options));
     runtime.shutdown_timeout(ENDING_DEADLINE);
-    run_threads.shutdown_timeout(ENDING_DEADLINE);
-    // The zygotes end with the service; when the lock is free, nothing is left.
-    drop(service);
+    // The zygotes end with the dispatcher; when the lock is free, nothing is left.
+    drop(dispatcher);
     drop(lock);
     served.map(|()| Ended::Served)
 }
@@ -166,7 +164,8 @@ fn bind(address: &Address) -> io::Result<(UnixListener, bool)> {
     Ok((UnixListener::from_std(listener)?, is_own))
 }
 
-async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
+async fn listen(dispatcher: &Arc<Dispatcher>, options: &Options) -> io::Result<()> {
+    let frames = Arc::new(Frames::default());
     let (listener, is_own) = bind(&options.address)?;
     say_ready()?;
     tracing::info!(socket = %options.address.socket().display(), "listening");
@@ -179,7 +178,7 @@ async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     idle_since = Instant::now();
-                    accept(service, stream);
+                    accept(dispatcher, &frames, stream);
                 }
                 // Out of descriptors, say: it gets better when clients go.
                 Err(error) => {
@@ -187,12 +186,12 @@ async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             },
-            () = service.stop.notified() => break "asked to",
+            () = dispatcher.told_to_stop() => break "asked to",
             _ = terminate.recv() => break "terminated",
             _ = interrupt.recv() => break "interrupted",
             _ = tidy.tick() => {
-                service.pool.tidy();
-                if service.sessions.load(Ordering::Relaxed) > 0 {
+                dispatcher.tidy();
+                if dispatcher.sessions() > 0 {
                     idle_since = Instant::now();
                 } else if idle_since.elapsed() >= options.idle {
                     break "idle";
@@ -206,34 +205,30 @@ async fn listen(service: &Arc<Service>, options: &Options) -> io::Result<()> {
         let _ = fs::remove_file(options.address.socket());
     }
     drop(listener);
-    service.cores.close();
-    let deadline = Instant::now() + RUNS_DEADLINE;
-    while service.running.load(Ordering::Relaxed) > 0 && Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    dispatcher.finish(RUNS_DEADLINE).await;
     // What is answered gets written.
     tokio::time::sleep(Duration::from_millis(50)).await;
     Ok(())
 }
 
-fn accept(service: &Arc<Service>, mut stream: UnixStream) {
-    let counted = Counted::new(service, |service| &service.sessions);
+fn accept(dispatcher: &Arc<Dispatcher>, frames: &Arc<Frames>, mut stream: UnixStream) {
+    let counted = dispatcher.count_session();
     // Asked of the kernel before anything is read.
     let refused = match peer::check(&stream) {
         Err(stranger) => {
             tracing::warn!(why = %stranger, "refused a client");
             Some(Failure::from(&stranger))
         }
-        Ok(()) if service.sessions.load(Ordering::Relaxed) > SESSIONS => {
+        Ok(()) if dispatcher.sessions() > SESSIONS => {
             Some(Failure::new(FailureKind::Busy, format!("{SESSIONS} clients are connected; try later")))
         }
         Ok(()) => None,
     };
-    let service = service.clone();
+    let (dispatcher, frames) = (dispatcher.clone(), frames.clone());
     tokio::spawn(async move {
         let ended = match refused {
             Some(refused) => session::welcome(&mut stream, Some(refused)).await,
-            None => session::serve(service, stream).await,
+            None => session::serve(dispatcher, frames, stream).await,
         };
         if let Err(error) = ended {
             tracing::warn!(%error, "dropped a client");

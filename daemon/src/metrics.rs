@@ -1,8 +1,9 @@
-//! How long answers took.
+//! How long answers took, and counts of what goes on.
 
 use hearth_protocol::Latency;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Buckets for each doubling of the time: an answer's time is known to an eighth.
@@ -14,6 +15,24 @@ const BUCKETS: usize = 33 * STEPS as usize;
 #[derive(Debug, Default)]
 pub struct Metrics {
     by_ask: Mutex<BTreeMap<&'static str, Histogram>>,
+}
+
+/// Counts up while it lives.
+#[derive(Debug)]
+pub struct Counted(Arc<AtomicU32>);
+
+impl Counted {
+    /// One more.
+    pub fn new(counter: &Arc<AtomicU32>) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]

@@ -4,22 +4,21 @@
 //! limited number of requests under way; beyond it no more is read from it, nor while there is no room for its
 //! frame. When it goes, its runs end.
 
-use super::dispatch::{Way, Work, dispatch};
-use super::room::Room;
-use super::{Service, ended_badly, runs};
+use crate::dispatcher::Dispatcher;
 use crate::limits::{
     ANSWER_TAKING_DEADLINE, ANSWERS_WAITING, FRAME_DEADLINE, GREETING_DEADLINE, HANG_UP_INTERVAL,
     HELLO_BYTES, REQUESTS_UNDER_WAY, SHORT_FRAME_BYTES, TAKING_DEADLINE, WRITE_BYTES,
 };
+use crate::room::{Frames, Room};
 use hearth_protocol::{
     Answer, BUILD, Body, CodecError, Encoding, FRAME_LIMIT, Failure, FailureKind, HEAD_BYTES, Hello, MAGIC,
-    Order, PROTOCOL, Reply, Request, RunInput, Welcome, announced, decode, message_frame, whole,
+    PROTOCOL, Reply, Request, Welcome, announced, decode, message_frame, whole,
 };
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -28,14 +27,19 @@ use tokio::task::{JoinSet, block_in_place};
 use tokio::time::timeout;
 
 /// Serves a client until it goes, or does what no client should.
-pub async fn serve(service: Arc<Service>, mut stream: UnixStream) -> io::Result<()> {
+pub async fn serve(
+    dispatcher: Arc<Dispatcher>,
+    frames: Arc<Frames>,
+    mut stream: UnixStream,
+) -> io::Result<()> {
     let encoding = greet(&mut stream).await?;
     let (mut reader, writer) = stream.into_split();
     let (answers, taken) = mpsc::channel(ANSWERS_WAITING);
     let mut tasks = JoinSet::new();
     let mut writer = tokio::spawn(write_answers(writer, taken));
     let session = Session {
-        service,
+        dispatcher,
+        frames,
         encoding,
         answers,
         unwanted: Arc::new(AtomicBool::new(false)),
@@ -103,7 +107,8 @@ pub async fn welcome(stream: &mut UnixStream, refused: Option<Failure>) -> io::R
 
 #[derive(Clone)]
 struct Session {
-    service: Arc<Service>,
+    dispatcher: Arc<Dispatcher>,
+    frames: Arc<Frames>,
     encoding: Encoding,
     answers: mpsc::Sender<(Vec<u8>, Room)>,
     unwanted: Arc<AtomicBool>,
@@ -119,7 +124,7 @@ impl Session {
             let turn = turn.map_err(io::Error::other)?;
             while tasks.try_join_next().is_some() {}
             let Some(head) = read_head(reader).await? else { return Ok(()) };
-            let room = self.service.frames.for_request(announced(head, FRAME_LIMIT)?);
+            let room = self.frames.for_request(announced(head, FRAME_LIMIT)?);
             let Some(room) = unless_it_goes(reader, room).await else { return Ok(()) };
             let room = match room {
                 Ok(room) => room,
@@ -152,65 +157,9 @@ impl Session {
     }
 
     async fn answer(&self, request: Request) {
-        let started = Instant::now();
-        let name = request.ask.name();
-        let id = request.id;
-        match dispatch(&self.service, request.ask) {
-            Way::Core(work) => self.work(id, *work).await,
-            Way::Inline(question) => {
-                let answer = self.service.answer(question);
-                self.reply(id, true, answer).await;
-            }
-            Way::Blocking(question) => {
-                let turn = self.service.long_questions.clone().acquire_owned().await;
-                let service = self.service.clone();
-                let answered = tokio::task::spawn_blocking(move || {
-                    let answer = service.answer(question);
-                    drop(turn);
-                    answer
-                });
-                let answer = answered.await.unwrap_or_else(|_| Err(ended_badly()));
-                self.reply(id, true, answer).await;
-            }
-        }
-        self.service.metrics.add(name, started.elapsed());
-    }
-
-    /// Does what takes a core.
-    async fn work(&self, id: u64, work: Work) {
-        let service = self.service.clone();
-        let answer = match work {
-            Work::Batch(order, inputs) => return self.answer_batch(id, order, inputs).await,
-            Work::Run(order, input) => {
-                runs::run(service, Arc::new(order), input, 0, self.unwanted.clone()).await
-            }
-            Work::Warm(order) => runs::warm(service, order).await,
-        };
-        self.reply(id, true, answer).await;
-    }
-
-    /// Runs on as many inputs at a time as there are cores, and answers as they are done.
-    async fn answer_batch(&self, id: u64, order: Order, inputs: Vec<RunInput>) {
-        let order = Arc::new(order);
-        let mut left = inputs.len();
-        let mut inputs = (0..).zip(inputs);
-        let mut runs = JoinSet::new();
-        if left == 0 {
-            self.reply(id, true, Ok(Answer::Ok {})).await;
-        }
-        loop {
-            while runs.len() < self.service.core_count as usize
-                && let Some((index, input)) = inputs.next()
-            {
-                let unwanted = self.unwanted.clone();
-                runs.spawn(runs::run(self.service.clone(), order.clone(), input, index, unwanted));
-            }
-            let Some(done) = runs.join_next().await else { return };
-            left -= 1;
-            let answer = done.unwrap_or_else(|_| {
-                Err(Failure::new(FailureKind::Internal, "a run of the batch ended badly in the daemon"))
-            });
-            self.reply(id, left == 0, answer).await;
+        let mut replies = self.dispatcher.answer(request.ask, &self.unwanted);
+        while let Some((last, answer)) = replies.next().await {
+            self.reply(request.id, last, answer).await;
         }
     }
 
@@ -225,7 +174,7 @@ impl Session {
             self.frame(id, last, Body::Failed(Failure::new(FailureKind::TooLarge, problem)))
         });
         let Ok(bytes) = bytes else { return };
-        let framed = match self.service.frames.for_answer(bytes.len()).await {
+        let framed = match self.frames.for_answer(bytes.len()).await {
             Ok(room) => Ok((bytes, room)),
             Err(failure) => {
                 drop(bytes);

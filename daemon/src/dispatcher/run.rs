@@ -1,7 +1,7 @@
 //! Runs that clients ask for.
 
 use super::store::Kept;
-use super::{Counted, Service, failure};
+use super::{Dispatcher, failure};
 use hearth_protocol::{
     Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Observe, Order, RunDone, RunInput,
 };
@@ -28,61 +28,40 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Waits for a core, and runs. `unwanted` is set when the client has gone.
 pub async fn run(
-    service: Arc<Service>,
+    dispatcher: Arc<Dispatcher>,
     order: Arc<Order>,
     input: RunInput,
     index: u32,
     unwanted: Arc<AtomicBool>,
 ) -> Result<Answer> {
-    let asked = Instant::now();
-    on_a_core(service, move |service| run_now(service, &order, input, index, unwanted, asked)).await
+    let (asked, own) = (Instant::now(), dispatcher.clone());
+    let work = {
+        let unwanted = unwanted.clone();
+        move || run_now(&own, &order, input, index, unwanted, asked)
+    };
+    dispatcher.queue.work(unwanted, work).await
 }
 
 /// Has a zygote ready.
-pub async fn warm(service: Arc<Service>, order: Order) -> Result<Answer> {
-    on_a_core(service, move |service| {
-        let resolved = resolve(service, &order)?;
-        let ready = service.pool.with_worker(&resolved.key, resolved.map.as_ref(), |_| Ok(()));
+pub async fn warm(dispatcher: Arc<Dispatcher>, order: Order, unwanted: Arc<AtomicBool>) -> Result<Answer> {
+    let own = dispatcher.clone();
+    let work = move || {
+        let resolved = resolve(&own, &order)?;
+        let ready = own.pool.with_worker(&resolved.key, resolved.map.as_ref(), |_| Ok(()));
         ready.map(|()| Answer::Ok {}).map_err(|error| failure(&error))
-    })
-    .await
-}
-
-/// Works on a core, which is taken until the work is done, whether anybody still waits for it or not.
-async fn on_a_core<T: Send + 'static>(
-    service: Arc<Service>,
-    work: impl FnOnce(&Service) -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let permit = {
-        let _queued = Counted::new(&service, |service| &service.queued);
-        let permit = service.cores.clone().acquire_owned().await;
-        permit.map_err(|_| Failure::new(FailureKind::Stopping, "the daemon is about to end"))?
     };
-    let running = Counted::new(&service, |service| &service.running);
-    let done = service.run_threads.clone().spawn_blocking(move || {
-        let done = work(&service);
-        drop((permit, running));
-        done
-    });
-    done.await.map_err(|_| {
-        Failure::new(FailureKind::Internal, "the run ended badly in the daemon; its log tells more")
-    })?
+    dispatcher.queue.work(unwanted, work).await
 }
 
 fn run_now(
-    service: &Service,
+    dispatcher: &Dispatcher,
     order: &Order,
     input: RunInput,
     index: u32,
     unwanted: Arc<AtomicBool>,
     asked: Instant,
 ) -> Result<Answer> {
-    let is_unwanted = |flag: &AtomicBool| match flag.load(Ordering::Relaxed) {
-        true => Err(Failure::new(FailureKind::Stopping, "the client has gone")),
-        false => Ok(()),
-    };
-    is_unwanted(&unwanted)?;
-    let resolved = resolve(service, order)?;
+    let resolved = resolve(dispatcher, order)?;
     let bytes = match (&input.input, &resolved.key.input) {
         (Some(bytes), _) => Some(bytes.0.clone()),
         (None, Some(path)) => Some(read_input(&resolved.key.directory.join(path))?),
@@ -113,11 +92,13 @@ fn run_now(
         hides_program: input.hides_program,
         unwanted: Some(unwanted.clone()),
     };
-    let answer = service.pool.run(&resolved.key, resolved.map.as_ref(), &request);
+    let answer = dispatcher.pool.run(&resolved.key, resolved.map.as_ref(), &request);
     let answer = answer.map_err(|error| failure(&error))?;
     // What was ended halfway because its client went must not be kept, let alone get a name.
-    is_unwanted(&unwanted)?;
-    let done = done(service, order, &resolved, answer, input.name.as_deref(), input.send_files)?;
+    if unwanted.load(Ordering::Relaxed) {
+        return Err(Failure::new(FailureKind::Stopping, "the client has gone"));
+    }
+    let done = done(dispatcher, order, &resolved, answer, input.name.as_deref(), input.send_files)?;
     Ok(Answer::Run(Box::new(RunDone { index, total_us: microseconds(asked.elapsed()), ..done })))
 }
 
@@ -141,7 +122,7 @@ fn read_input(path: &Path) -> Result<Vec<u8>> {
 
 /// Keeps a run, and tells of it.
 fn done(
-    service: &Service,
+    dispatcher: &Dispatcher,
     order: &Order,
     resolved: &Resolved,
     answer: PoolAnswer,
@@ -176,7 +157,7 @@ fn done(
                 subject: order.subject.clone(),
                 outcome: run.outcome,
             };
-            let (id, forgotten) = service.store().keep(kept, name);
+            let (id, forgotten) = dispatcher.store().keep(kept, name);
             drop(forgotten);
             done.run = id?;
         }
@@ -186,7 +167,7 @@ fn done(
     Ok(done)
 }
 
-fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
+fn resolve(dispatcher: &Dispatcher, order: &Order) -> Result<Resolved> {
     let wrong = |problem: String| Failure::new(FailureKind::Order, problem);
     let warm = order.warm.as_deref().map(str::parse::<WarmPoint>).transpose().map_err(wrong)?;
     let arguments: Vec<_> = order.arguments.iter().map(Into::into).collect();
@@ -208,7 +189,7 @@ fn resolve(service: &Service, order: &Order) -> Result<Resolved> {
     let shown = order.shows.iter().map(Into::into).collect();
     let order =
         PoolOrder { subject, arguments, input, warm, directory, environment, sandbox, processes, shown };
-    let resolved = service.resolver.resolve(&order).map_err(|error| failure(&error))?;
+    let resolved = dispatcher.resolver.resolve(&order).map_err(|error| failure(&error))?;
     // Who opens a pipe waits for its other end.
     match fs::metadata(&resolved.key.binary) {
         Ok(data) if !data.is_file() => {

@@ -1,7 +1,7 @@
 //! Answers to questions about kept runs.
 
 use super::store::Kept;
-use super::{Service, failure};
+use super::{Dispatcher, failure};
 use hearth_coverage::counts::Counts;
 use hearth_coverage::score;
 use hearth_coverage::spectrum::Spectrum;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 type Result<T> = std::result::Result<T, Failure>;
 
 /// What a run executed.
-pub fn spectrum(service: &Service, run: &RunRef, level: Level, counts: bool) -> Result<Answer> {
-    let kept = service.store().get(run)?;
+pub fn spectrum(dispatcher: &Dispatcher, run: &RunRef, level: Level, counts: bool) -> Result<Answer> {
+    let kept = dispatcher.store().get(run)?;
     let nothing = Spectrum {
         lines: Counts::zeros(kept.spectrum.lines.len()),
         functions: Counts::zeros(kept.spectrum.functions.len()),
     };
-    let difference = Difference::new(service, &kept.map, [&kept.spectrum, &nothing], counts)?;
+    let difference = Difference::new(dispatcher, &kept.map, [&kept.spectrum, &nothing], counts)?;
     let mut coverage = difference.at(level)?;
     coverage.lines.iter_mut().for_each(|file| file.against.clear());
     Ok(Answer::Coverage(coverage))
@@ -31,20 +31,20 @@ pub fn spectrum(service: &Service, run: &RunRef, level: Level, counts: bool) -> 
 
 /// Where a run differs from another.
 pub fn delta(
-    service: &Service,
+    dispatcher: &Dispatcher,
     run: &RunRef,
     against: &RunRef,
     level: Level,
     counts: bool,
 ) -> Result<Answer> {
-    let (kept, other) = pair(service, run, against)?;
-    let difference = Difference::new(service, &kept.map, [&kept.spectrum, &other], counts)?;
+    let (kept, other) = pair(dispatcher, run, against)?;
+    let difference = Difference::new(dispatcher, &kept.map, [&kept.spectrum, &other], counts)?;
     Ok(Answer::Coverage(difference.at(level)?))
 }
 
 /// How far a run is from another.
-pub fn distance(service: &Service, run: &RunRef, against: &RunRef, measure: Measure) -> Result<Answer> {
-    let (kept, other) = pair(service, run, against)?;
+pub fn distance(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef, measure: Measure) -> Result<Answer> {
+    let (kept, other) = pair(dispatcher, run, against)?;
     let (lines, other) = (&kept.spectrum.lines, &other.lines);
     let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
     Ok(Answer::Distance(match measure {
@@ -55,9 +55,9 @@ pub fn distance(service: &Service, run: &RunRef, against: &RunRef, measure: Meas
 }
 
 /// How good a set of passing runs is.
-pub fn quality(service: &Service, failing: &RunRef, passing: &[RunRef], alpha: f64) -> Result<Answer> {
-    let failing = service.store().get(failing)?;
-    let passing = all(service, passing, &failing)?;
+pub fn quality(dispatcher: &Dispatcher, failing: &RunRef, passing: &[RunRef], alpha: f64) -> Result<Answer> {
+    let failing = dispatcher.store().get(failing)?;
+    let passing = all(dispatcher, passing, &failing)?;
     let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
     let found = score::quality(&failing.spectrum.lines, &lines, alpha);
     Ok(Answer::Quality(QualityInfo {
@@ -81,14 +81,14 @@ pub struct Ranking {
 }
 
 /// What failing and passing runs make suspicious.
-pub fn ranking(service: &Service, ranking: &Ranking) -> Result<Answer> {
+pub fn ranking(dispatcher: &Dispatcher, ranking: &Ranking) -> Result<Answer> {
     let Some((first, _)) = ranking.failing.split_first() else {
         let problem = "a ranking needs a failing run: name one in `failing`";
         return Err(Failure::new(FailureKind::NoSuchRun, problem));
     };
-    let first = service.store().get(first)?;
+    let first = dispatcher.store().get(first)?;
     let [failing, passing, innocent] =
-        [&ranking.failing, &ranking.passing, &ranking.innocent].map(|runs| all(service, runs, &first));
+        [&ranking.failing, &ranking.passing, &ranking.innocent].map(|runs| all(dispatcher, runs, &first));
     let (failing, passing, innocent) = (failing?, passing?, innocent?);
     let [failing, passing, innocent] = [&failing, &passing, &innocent]
         .map(|runs| runs.iter().map(|kept| &kept.spectrum.lines).collect::<Vec<&Counts>>());
@@ -98,23 +98,23 @@ pub fn ranking(service: &Service, ranking: &Ranking) -> Result<Answer> {
     };
     let ties = ranking.counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
     let Ranking { aggregation, level, limit, .. } = *ranking;
-    rank(service, &first.map, scores, ties, aggregation, level, limit).map(Answer::Ranking)
+    rank(dispatcher, &first.map, scores, ties, aggregation, level, limit).map(Answer::Ranking)
 }
 
 /// A run and what it is compared with.
-fn pair(service: &Service, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Arc<Spectrum>)> {
-    let kept = service.store().get(run)?;
+fn pair(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Arc<Spectrum>)> {
+    let kept = dispatcher.store().get(run)?;
     if *against == RunRef::Baseline {
         let baseline = kept.baseline.clone();
         return Ok((kept, baseline));
     }
-    let other = service.store().get(against)?;
+    let other = dispatcher.store().get(against)?;
     check_same(&kept, &other)?;
     Ok((kept, other.spectrum.clone()))
 }
 
-fn all(service: &Service, runs: &[RunRef], first: &Kept) -> Result<Vec<Arc<Kept>>> {
-    let mut store = service.store();
+fn all(dispatcher: &Dispatcher, runs: &[RunRef], first: &Kept) -> Result<Vec<Arc<Kept>>> {
+    let mut store = dispatcher.store();
     let get = |run| {
         let kept = store.get(run)?;
         check_same(first, &kept)?;
@@ -147,7 +147,7 @@ fn core_formula(formula: Formula) -> Option<score::Formula> {
 
 /// The places with the highest scores.
 fn rank(
-    service: &Service,
+    dispatcher: &Dispatcher,
     map: &SubjectMap,
     lines: Vec<(u32, f64)>,
     ties: Option<Vec<(u32, f64)>>,
@@ -181,7 +181,7 @@ fn rank(
             Level::Files => (source_name(map, ranked.id), 0, String::new()),
             Level::Functions => {
                 let place = places.function(ranked.id);
-                let name = place.map_or(Ok(String::new()), |place| function_name(service, map, place))?;
+                let name = place.map_or(Ok(String::new()), |place| function_name(dispatcher, map, place))?;
                 let (file, line) = place.map_or((u32::MAX, 0), |place| (place.file, place.line));
                 (source_name(map, file), line, name)
             }
@@ -196,19 +196,19 @@ fn source_name(map: &SubjectMap, source: u32) -> String {
 }
 
 fn function_name(
-    service: &Service,
+    dispatcher: &Dispatcher,
     map: &SubjectMap,
     place: &hearth_runner::places::FunctionPlace,
 ) -> Result<String> {
     let name = place.name(map).map_err(|error| failure(&error))?;
     let mut readable = Vec::new();
-    (service.demangle)(&name, &mut readable);
+    (dispatcher.demangle)(&name, &mut readable);
     Ok(String::from_utf8_lossy(&readable).into_owned())
 }
 
 /// Where two spectra differ.
 struct Difference<'a> {
-    service: &'a Service,
+    dispatcher: &'a Dispatcher,
     map: &'a SubjectMap,
     places: &'a Places,
     one: &'a Spectrum,
@@ -218,13 +218,13 @@ struct Difference<'a> {
 
 impl<'a> Difference<'a> {
     fn new(
-        service: &'a Service,
+        dispatcher: &'a Dispatcher,
         map: &'a SubjectMap,
         [one, other]: [&'a Spectrum; 2],
         counts: bool,
     ) -> Result<Self> {
         let places = map.places().map_err(|error| failure(&error))?;
-        Ok(Self { service, map, places, one, other, counts })
+        Ok(Self { dispatcher, map, places, one, other, counts })
     }
 
     fn at(&self, level: Level) -> Result<Coverage> {
@@ -290,7 +290,7 @@ impl<'a> Difference<'a> {
                 continue;
             };
             functions.push(FunctionCount {
-                name: function_name(self.service, self.map, function)?,
+                name: function_name(self.dispatcher, self.map, function)?,
                 source: source_name(self.map, function.file),
                 line: function.line,
                 count,
