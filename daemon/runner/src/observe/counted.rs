@@ -7,7 +7,7 @@ use crate::limits::{IMAGES, NOTES_NAMED};
 use crate::mappings::Mappings;
 use crate::memory::Memory;
 use crate::observe::counters::{CounterMap, DUMPED_OFFSET, object_of};
-use crate::observe::harvest::{Additions, Counting, Harvest, How, Places, Visit};
+use crate::observe::harvest::{Additions, Counting, Harvest, How, Layout, Visit};
 use crate::run::OutputFile;
 use crate::stage::{ChildKind, Notes};
 use crate::subject_map::SubjectMap;
@@ -50,7 +50,7 @@ pub type Images = FxHashMap<Vec<(String, u64, u64)>, Arc<Image>>;
 #[derive(Debug, Default)]
 pub struct Image {
     /// Where its counters are; `None` if it has none, or none that are known.
-    places: Option<Places>,
+    layout: Option<Layout>,
     /// It has gcov's own fork.
     has_fork: bool,
     /// What of it cannot be counted.
@@ -283,11 +283,11 @@ impl Counted {
             }
         };
         missing.extend_from_slice(&image.missing);
-        if kind == ChildKind::OfExecuted && !image.has_fork && image.places.is_some() {
+        if kind == ChildKind::OfExecuted && !image.has_fork && image.layout.is_some() {
             missing.push(unknown_fork(&process.program()?));
             return Ok(());
         }
-        image.places.iter().try_for_each(|places| places.add(&memory, additions))
+        image.layout.iter().try_for_each(|layout| layout.add(&memory, additions))
     }
 
     /// Looks for the counters of a program that is executed for the first time.
@@ -304,12 +304,12 @@ impl Counted {
                         program.display()
                     )],
                 };
-                Image { places: Some(Places::new(map.arrays)), has_fork: roots.has_fork, missing }
+                Image { layout: Some(Layout::new(map.arrays)), has_fork: roots.has_fork, missing }
             }
             Err(error) => {
                 let missing =
                     vec![format!("what {} executed, which the run started: {error}", program.display())];
-                Image { places: None, has_fork: roots.has_fork, missing }
+                Image { layout: None, has_fork: roots.has_fork, missing }
             }
         }
     }
