@@ -92,6 +92,67 @@ fn report() -> String {
     page(&about, &found(), |source| source.ends_with("/fold-const.c").then(|| SOURCE.to_owned()))
 }
 
+/// What is to be read on the page.
+const READ: &[&str] = &[
+    "internal compiler error: <b>in</b> fold",
+    "Most suspicious: file fold-const.c, function fold_one",
+    "-O2 -fwrapv",
+    "4: 2 pass, 1 fail, 1 neither",
+    "the time was over before everything was tried",
+    "did not execute 40 lines of the failing compile",
+    "-fno-tree-vrp",
+    "document.title = 'taken'",
+    "cannot be read, so only the numbers",
+    "tree sum = fold_sum (t, \"<b>\");",
+];
+
+/// What a browser is asked, and what it must answer.
+fn seen_by_a_browser() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "document.querySelector('.suspects tbody tr').innerText.trim().split(/\\s+/)",
+            json!(["1", "0.900", "fold-const.c"]),
+        ),
+        (
+            "document.querySelector('.diff .removed code').innerText",
+            json!("int main(void) { return a + 1; }"),
+        ),
+        ("document.querySelector('.diff .added code').innerText", json!("int main(void) { return a - 1; }")),
+        ("document.querySelector('.diff .added ins').innerText", json!("-")),
+        ("document.querySelector('.hot code').innerText", json!("  tree sum = fold_sum (t, \"<b>\");")),
+        // Charts have lines that can be seen, five files and the witnesses.
+        ("document.querySelectorAll('svg.plot').length", json!(2)),
+        (
+            "[...document.querySelectorAll('svg.plot')].every(plot => plot.getBoundingClientRect().width > 300 && plot.getBoundingClientRect().height > 150)",
+            json!(true),
+        ),
+        (
+            "[...document.querySelectorAll('svg.plot path.line')].filter(line => line.getTotalLength() > 200).length",
+            json!(6),
+        ),
+        (
+            "[...document.querySelectorAll('svg.plot text')].every(text => text.getBoundingClientRect().height > 8)",
+            json!(true),
+        ),
+        (
+            "[...document.querySelectorAll('svg.plot text')].every(text => text.getBoundingClientRect().right <= text.ownerSVGElement.getBoundingClientRect().right)",
+            json!(true),
+        ),
+        // Nothing is cut off, every link leads somewhere, and no script is there.
+        ("document.documentElement.scrollWidth <= document.documentElement.clientWidth", json!(true)),
+        (
+            "[...document.querySelectorAll('body *')].filter(e => !e.closest('svg') && e.getBoundingClientRect().right > innerWidth).length",
+            json!(0),
+        ),
+        (
+            "[...document.querySelectorAll('a')].every(a => document.querySelectorAll(a.getAttribute('href')).length === 1)",
+            json!(true),
+        ),
+        ("[...document.querySelectorAll('th')].every(th => th.scope)", json!(true)),
+        ("document.scripts.length", json!(0)),
+    ]
+}
+
 #[test]
 fn a_reader_sees_the_result_on_any_paper_and_width() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -105,67 +166,11 @@ fn a_reader_sees_the_result_on_any_paper_and_width() {
         assert_eq!(browser.evaluate("document.title"), "gcc-11 crashes on wrong.c", "{seen}");
         let text = browser.evaluate("document.body.innerText");
         let text = text.as_str().expect("a text");
-        for part in [
-            "internal compiler error: <b>in</b> fold",
-            "Most suspicious: file fold-const.c, function fold_one",
-            "-O2 -fwrapv",
-            "4: 2 pass, 1 fail, 1 neither",
-            "the time was over before everything was tried",
-            "did not execute 40 lines of the failing compile",
-            "-fno-tree-vrp",
-            "document.title = 'taken'",
-            "cannot be read, so only the numbers",
-            "tree sum = fold_sum (t, \"<b>\");",
-        ] {
+        for part in READ {
             assert!(text.contains(part), "{seen}, `{part}` should be read in\n{text}");
         }
         assert!(!text.contains("delete a statement"), "{seen}, the table of all witnesses is folded");
-        for (expression, expected) in [
-            (
-                "document.querySelector('.suspects tbody tr').innerText.trim().split(/\\s+/)",
-                json!(["1", "0.900", "fold-const.c"]),
-            ),
-            (
-                "document.querySelector('.diff .removed code').innerText",
-                json!("int main(void) { return a + 1; }"),
-            ),
-            (
-                "document.querySelector('.diff .added code').innerText",
-                json!("int main(void) { return a - 1; }"),
-            ),
-            ("document.querySelector('.diff .added ins').innerText", json!("-")),
-            ("document.querySelector('.hot code').innerText", json!("  tree sum = fold_sum (t, \"<b>\");")),
-            // Charts have lines that can be seen, five files and the witnesses.
-            ("document.querySelectorAll('svg.plot').length", json!(2)),
-            (
-                "[...document.querySelectorAll('svg.plot')].every(plot => plot.getBoundingClientRect().width > 300 && plot.getBoundingClientRect().height > 150)",
-                json!(true),
-            ),
-            (
-                "[...document.querySelectorAll('svg.plot path.line')].filter(line => line.getTotalLength() > 200).length",
-                json!(6),
-            ),
-            (
-                "[...document.querySelectorAll('svg.plot text')].every(text => text.getBoundingClientRect().height > 8)",
-                json!(true),
-            ),
-            (
-                "[...document.querySelectorAll('svg.plot text')].every(text => text.getBoundingClientRect().right <= text.ownerSVGElement.getBoundingClientRect().right)",
-                json!(true),
-            ),
-            // Nothing is cut off, every link leads somewhere, and no script is there.
-            ("document.documentElement.scrollWidth <= document.documentElement.clientWidth", json!(true)),
-            (
-                "[...document.querySelectorAll('body *')].filter(e => !e.closest('svg') && e.getBoundingClientRect().right > innerWidth).length",
-                json!(0),
-            ),
-            (
-                "[...document.querySelectorAll('a')].every(a => document.querySelectorAll(a.getAttribute('href')).length === 1)",
-                json!(true),
-            ),
-            ("[...document.querySelectorAll('th')].every(th => th.scope)", json!(true)),
-            ("document.scripts.length", json!(0)),
-        ] {
+        for (expression, expected) in seen_by_a_browser() {
             assert_eq!(browser.evaluate(expression), expected, "{seen}: {expression}");
         }
         papers.push(browser.evaluate("getComputedStyle(document.body).backgroundColor"));

@@ -39,6 +39,7 @@ mod real_notes;
 mod report_formats;
 mod report_names;
 mod service;
+mod service_clients;
 mod service_frames;
 mod service_hangs;
 mod service_kept;

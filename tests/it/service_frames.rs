@@ -1,6 +1,7 @@
 //! Frames of all clients together have a budget: the daemon's memory is bounded, and short ones get through.
 
-use crate::service::{greeted, input, receive, run, scratch, send, start, tcc};
+use crate::service::{input, run, scratch, start, tcc};
+use crate::service_clients::{greeted, receive, send};
 use hearth_client::protocol::{
     Answer, Ask, Body, Encoding, FRAME_LIMIT, FailureKind, Order, Outcome, Reply, Request, RunInput, RunRef,
     decode, encode, frame,

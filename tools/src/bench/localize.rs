@@ -97,39 +97,59 @@ fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> a
             papers_way(subject, witness, scratch.path(), program)
         })
         .sum::<anyhow::Result<Duration>>()?;
-    let count = witnesses.len() as u32;
-    let repeats = [("hearth".to_owned(), witnesses.len()), ("papers".to_owned(), witnesses.len())].into();
-    let (each, papers) = (own / count, slow / count);
-    let cores = std::thread::available_parallelism()?.get();
-    let per_minute = |time: Duration| format!("{:.1}", 60.0 / time.as_secs_f64());
-    let of = |verdict| verdicts.iter().filter(|&&known| known == verdict).count();
-    let parts = [
+    let spent = [
         spent.compile.saturating_sub(before.compile),
         spent.link.saturating_sub(before.link),
         spent.execute.saturating_sub(before.execute),
     ];
-    let share = |part: Duration| {
-        format!("{:.0} %", 100.0 * part.as_secs_f64() / parts.iter().sum::<Duration>().as_secs_f64())
-    };
-    let about = [
-        ("witnesses per minute by Hearth", per_minute(each)),
-        ("witnesses per minute in the papers' way", per_minute(papers)),
-        ("mutants of all kinds per minute by Hearth", per_minute(all / verdicts.len().max(1) as u32)),
-        ("of the mutants pass", of(Verdict::Pass).to_string()),
-        ("of the mutants fail", of(Verdict::Fail).to_string()),
-        ("of the time: compiles", share(parts[0])),
-        ("of the time: assembler and linker", share(parts[1])),
-        ("of the time: executions", share(parts[2])),
-        ("cores that Hearth uses (the papers' way one)", cores.to_string()),
-        ("program", format!("{PROGRAM} {FAIL}")),
-    ];
-    Ok(SubjectResult {
-        ratios: [("papers".to_owned(), papers.as_secs_f64() / each.as_secs_f64())].into(),
-        medians_s: [("hearth".to_owned(), each.as_secs_f64()), ("papers".to_owned(), papers.as_secs_f64())]
-            .into(),
-        repeats,
-        about: about.into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
-    })
+    Measured { verdicts, all, witnesses: witnesses.len(), own, slow, spent }.result()
+}
+
+/// What was measured.
+struct Measured {
+    /// Of all mutants, and how long they took.
+    verdicts: Vec<Verdict>,
+    all: Duration,
+    /// How many witnesses were judged in both ways, and how long each way took.
+    witnesses: usize,
+    own: Duration,
+    slow: Duration,
+    /// Hearth's time for compiles, assembler and linker, executions.
+    spent: [Duration; 3],
+}
+
+impl Measured {
+    fn result(&self) -> anyhow::Result<SubjectResult> {
+        let count = self.witnesses as u32;
+        let (each, papers) = (self.own / count, self.slow / count);
+        let cores = std::thread::available_parallelism()?.get();
+        let per_minute = |time: Duration| format!("{:.1}", 60.0 / time.as_secs_f64());
+        let of = |verdict| self.verdicts.iter().filter(|&&known| known == verdict).count();
+        let all_spent = self.spent.iter().sum::<Duration>().as_secs_f64();
+        let [compiles, links, executions] =
+            self.spent.map(|part| format!("{:.0} %", 100.0 * part.as_secs_f64() / all_spent));
+        let of_any_kind = self.all / self.verdicts.len().max(1) as u32;
+        let about = [
+            ("witnesses per minute by Hearth", per_minute(each)),
+            ("witnesses per minute in the papers' way", per_minute(papers)),
+            ("mutants of all kinds per minute by Hearth", per_minute(of_any_kind)),
+            ("of the mutants pass", of(Verdict::Pass).to_string()),
+            ("of the mutants fail", of(Verdict::Fail).to_string()),
+            ("of the time: compiles", compiles),
+            ("of the time: assembler and linker", links),
+            ("of the time: executions", executions),
+            ("cores that Hearth uses (the papers' way one)", cores.to_string()),
+            ("program", format!("{PROGRAM} {FAIL}")),
+        ];
+        let seconds = [("hearth", each.as_secs_f64()), ("papers", papers.as_secs_f64())];
+        let named = |(name, seconds): (&str, f64)| (name.to_owned(), seconds);
+        Ok(SubjectResult {
+            ratios: [("papers".to_owned(), papers.as_secs_f64() / each.as_secs_f64())].into(),
+            medians_s: seconds.map(named).into(),
+            repeats: ["hearth", "papers"].map(|name| (name.to_owned(), self.witnesses)).into(),
+            about: about.into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+        })
+    }
 }
 
 /// Different mutants by DiWi's rules, the same in every run.

@@ -20,7 +20,7 @@ pub struct Contender {
 }
 
 /// The results of one subject.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct SubjectResult {
     /// A peer's time over Hearth's, for the same kind of output; above 1 Hearth is faster.
     pub ratios: BTreeMap<String, f64>,

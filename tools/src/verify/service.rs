@@ -4,11 +4,11 @@ use crate::daemon::{Daemon, descendants, is_alive};
 use crate::mutants::{mutant_input, mutant_order};
 use anyhow::{Context, bail, ensure};
 use fastrand::Rng;
-use hearth_client::protocol::Address;
 use hearth_client::protocol::{
-    Aggregation, Encoding, Formula, Level, Measure, Outcome, Reply, Request, RunInput, RunRef, decode, encode,
+    Address, Aggregation, Encoding, Formula, Level, Measure, Outcome, Reply, Request, RunInput, RunRef,
+    decode, encode,
 };
-use hearth_client::{Answer, Ask};
+use hearth_client::{Answer, Ask, Connection};
 use peak_alloc::PeakAlloc;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -55,61 +55,26 @@ enum Expected {
     Run(usize, Outcome, u64),
 }
 
+/// Many clients ask and run at a time, and are answered as one was before.
 fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
     let daemon = Daemon::start(hearthd, &scratch.path().join("run"), &["--kept-mib", "200"]);
     let mut client = daemon.connect(Encoding::Bincode);
-    let mut expected = Vec::new();
-    let mut runs: Vec<RunRef> = Vec::new();
-    for number in 0..PROGRAMS {
-        let name = format!("run {number}");
-        let given = RunInput { name: Some(name.clone()), ..mutant_input(number) };
-        let run = client.run(mutant_order(&plan.subject, "-O1"), given)?;
-        ensure!(run.no_coverage.is_none(), "no coverage: {:?}", run.no_coverage);
-        expected.push(Expected::Run(number, run.outcome, run.lines_executed));
-        runs.push(RunRef::Name(name));
-    }
-    for ask in questions(&runs) {
-        let answer = client.call(ask.clone())?;
-        expected.push(Expected::Answer(Box::new(ask), answer));
-    }
-    println!("{} clients for {} s on {}", plan.clients, plan.time.as_secs(), plan.subject);
-    let started = Instant::now();
-    let until = started + plan.time;
-    let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
-    let work = |client: usize| -> anyhow::Result<Vec<(&'static str, Duration)>> {
-        let mut random = Rng::with_seed(plan.seed + client as u64);
-        let encoding = if client.is_multiple_of(2) { Encoding::Bincode } else { Encoding::Json };
-        let mut connection = daemon.connect(encoding);
-        let mut small = Vec::new();
-        while Instant::now() < until {
-            // One client in eight runs, the others ask.
-            let range = if client.is_multiple_of(8) { 0..PROGRAMS } else { PROGRAMS..expected.len() };
-            let begun = Instant::now();
-            asked.fetch_add(1, Ordering::Relaxed);
-            match &expected[random.usize(range)] {
-                Expected::Answer(ask, answer) => {
-                    let found = connection.call(Ask::clone(ask))?;
-                    ensure!(found == *answer, "{ask:?} was answered differently");
-                    small.push((ask.name(), begun.elapsed()));
-                    std::thread::sleep(Duration::from_millis(random.u64(0..20)));
-                }
-                Expected::Run(number, outcome, lines) => {
-                    let run = connection.run(mutant_order(&plan.subject, "-O1"), mutant_input(*number))?;
-                    ensure!(
-                        run.outcome == *outcome && run.lines_executed == *lines,
-                        "run {number} is another"
-                    );
-                }
-            }
-            answered.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(small)
+    let load = Load {
+        plan,
+        daemon: &daemon,
+        expected: expectations(&mut client, &plan.subject)?,
+        until: Instant::now() + plan.time,
+        asked: AtomicU64::new(0),
+        answered: AtomicU64::new(0),
     };
+    println!("{} clients for {} s on {}", plan.clients, plan.time.as_secs(), plan.subject);
     let mut sizes = Vec::new();
     let mut small = std::thread::scope(|scope| -> anyhow::Result<Vec<(&'static str, Duration)>> {
-        let threads: Vec<_> = (0..plan.clients).map(|client| scope.spawn(move || work(client))).collect();
-        while Instant::now() < until {
+        let load = &load;
+        let threads: Vec<_> =
+            (0..plan.clients).map(|client| scope.spawn(move || load.work(client))).collect();
+        while Instant::now() < load.until {
             std::thread::sleep(plan.time / 20);
             sizes.push(client.status()?.memory_bytes >> 20);
         }
@@ -120,11 +85,8 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
         Ok(small)
     })?;
     small.sort();
-    println!(
-        "{} requests asked, {} answered as before",
-        asked.load(Ordering::Relaxed),
-        answered.load(Ordering::Relaxed)
-    );
+    let [asked, answered] = [&load.asked, &load.answered].map(|count| count.load(Ordering::Relaxed));
+    println!("{asked} requests asked, {answered} answered as before");
     for of_kind in small.chunk_by(|one, other| one.0 == other.0) {
         print_percentiles(of_kind[0].0, of_kind.iter().map(|(_, time)| *time));
     }
@@ -133,6 +95,69 @@ fn many_clients(hearthd: &Path, plan: &Plan) -> anyhow::Result<()> {
     let last = client.status()?;
     ensure!(last.running == 0 && last.queued == 0, "{} runs are left", last.running + last.queued);
     Ok(())
+}
+
+/// Runs and questions, with what one client alone is answered.
+fn expectations(client: &mut Connection, subject: &str) -> anyhow::Result<Vec<Expected>> {
+    let mut expected = Vec::new();
+    let mut runs: Vec<RunRef> = Vec::new();
+    for number in 0..PROGRAMS {
+        let name = format!("run {number}");
+        let given = RunInput { name: Some(name.clone()), ..mutant_input(number) };
+        let run = client.run(mutant_order(subject, "-O1"), given)?;
+        ensure!(run.no_coverage.is_none(), "no coverage: {:?}", run.no_coverage);
+        expected.push(Expected::Run(number, run.outcome, run.lines_executed));
+        runs.push(RunRef::Name(name));
+    }
+    for ask in questions(&runs) {
+        let answer = client.call(ask.clone())?;
+        expected.push(Expected::Answer(Box::new(ask), answer));
+    }
+    Ok(expected)
+}
+
+/// What many clients do at a time.
+struct Load<'l> {
+    plan: &'l Plan,
+    daemon: &'l Daemon,
+    expected: Vec<Expected>,
+    until: Instant,
+    asked: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Load<'_> {
+    /// One client's work. Returns how long its small questions took.
+    fn work(&self, client: usize) -> anyhow::Result<Vec<(&'static str, Duration)>> {
+        let mut random = Rng::with_seed(self.plan.seed + client as u64);
+        let encoding = if client.is_multiple_of(2) { Encoding::Bincode } else { Encoding::Json };
+        let mut connection = self.daemon.connect(encoding);
+        let mut small = Vec::new();
+        while Instant::now() < self.until {
+            // One client in eight runs, the others ask.
+            let range = if client.is_multiple_of(8) { 0..PROGRAMS } else { PROGRAMS..self.expected.len() };
+            let begun = Instant::now();
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            match &self.expected[random.usize(range)] {
+                Expected::Answer(ask, answer) => {
+                    let found = connection.call(Ask::clone(ask))?;
+                    ensure!(found == *answer, "{ask:?} was answered differently");
+                    small.push((ask.name(), begun.elapsed()));
+                    std::thread::sleep(Duration::from_millis(random.u64(0..20)));
+                }
+                Expected::Run(number, outcome, lines) => {
+                    let order = mutant_order(&self.plan.subject, "-O1");
+                    let run = connection.run(order, mutant_input(*number))?;
+                    ensure!(
+                        run.outcome == *outcome && run.lines_executed == *lines,
+                        "run {number} is another"
+                    );
+                }
+            }
+            self.answered.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(small)
+    }
 }
 
 fn print_percentiles(what: &str, times: impl Iterator<Item = Duration>) {
