@@ -2,6 +2,9 @@
 //!
 //! Results are the kernel's: a number, or the error number.
 
+pub mod allocator;
+pub mod message;
+
 use std::arch::asm;
 use std::ffi::{c_char, c_int};
 

@@ -5,8 +5,8 @@
 //! while nobody waits. It is forked when nothing is left of the run before, and no other process of its
 //! namespace runs beside it, so it is as untouched as any.
 
-use crate::run::{self, Descriptors};
-use crate::{message, sys};
+use crate::serve::run::{self, Descriptors};
+use crate::sys::{self, message};
 use hearth_shim_abi::{EXPECTED_LIMIT, PAGE_SHIFT, Request};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

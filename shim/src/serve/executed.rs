@@ -3,8 +3,10 @@
 //! The shim gets into them by the environment, which they do not see any more when they begin. In a plain run the inactive
 //! shim goes along in the same way, so that addresses are alike.
 
-use crate::elf;
-use crate::{allocator, files, server, start, sys};
+use crate::files::memory;
+use crate::serve::server;
+use crate::start::{elf, main};
+use crate::sys::{self, allocator};
 use hearth_shim_abi::{
     CHANNEL_FD, CHILD_EXECUTED, CHILD_FORKED, CHILD_OF_EXECUTED, CONTROL_VARIABLE, EXECUTED, INACTIVE,
     NOTE_ARRIVED, NOTE_EXECUTED, NOTE_NOT_EXECUTED, PATH_LIMIT, SHIM_FD, SHIM_PATH,
@@ -78,16 +80,16 @@ pub fn begin() {
     IS_EXECUTED.store(true, Ordering::Relaxed);
     set_mode(Mode::Counted);
     server::become_run();
-    files::begin_executed(CHANNEL_FD);
-    crate::closing::resolve();
-    crate::interpose::resolve();
-    crate::processes::resolve();
+    memory::begin_executed(CHANNEL_FD);
+    crate::files::closing::resolve();
+    crate::files::interpose::resolve();
+    crate::serve::processes::resolve();
     IS_KEPT.store(elf::has_process_symbols(server::libraries()), Ordering::Relaxed);
     allocator::close();
     if is_kept() {
-        files::note_child(CHILD_EXECUTED);
+        memory::note_child(CHILD_EXECUTED);
     }
-    files::tell(NOTE_ARRIVED);
+    memory::tell(NOTE_ARRIVED);
 }
 
 /// Executes a program: `execute` gets the environment to give it, and returns only if it fails.
@@ -139,7 +141,7 @@ unsafe fn extend_and_execute<T: Copy, const ROOM: usize>(
     execute: impl Fn(*const *const c_char) -> T,
 ) -> T {
     // Without areas the shim is nowhere to be found.
-    let is_reached = is(Mode::Inactive) || start::has_areas();
+    let is_reached = is(Mode::Inactive) || main::has_areas();
     let (can_preload, first, first_length) = inspect(program);
     let mut list = [ptr::null(); ROOM];
     let mut preload = [0_u8; PRELOAD_LIMIT];
@@ -147,14 +149,14 @@ unsafe fn extend_and_execute<T: Copy, const ROOM: usize>(
     // SAFETY: the caller hands over an environment.
     let is_listed = is_reached && can_preload && unsafe { extend(variables, first, &mut list, &mut preload) };
     if is(Mode::Counted) {
-        files::tell(NOTE_EXECUTED);
+        memory::tell(NOTE_EXECUTED);
     }
     let result = execute(if is_listed { list.as_ptr() } else { variables });
     if is(Mode::Counted) && has_failed(result) {
         let error = sys::errno();
-        files::tell(NOTE_NOT_EXECUTED);
+        memory::tell(NOTE_NOT_EXECUTED);
         if is_kept() {
-            files::note_copy();
+            memory::note_copy();
         }
         sys::set_errno(error);
     }
@@ -189,7 +191,7 @@ impl Program<'_> {
         match self {
             Self::Named(name, search) => elf::find(name.to_bytes(), search, buffer),
             Self::Open(fd) => {
-                let path = crate::path::descriptor_path(fd);
+                let path = crate::files::path::descriptor_path(fd);
                 buffer.get_mut(..path.len())?.copy_from_slice(&path);
                 Some(&buffer[..path.len()])
             }

@@ -1,6 +1,9 @@
 //! The beginning of a run: its keeper, descriptors, limits, directory and environment.
 
-use crate::{cores, descriptors, executed, files, keeper, message, start, sys};
+use crate::files::{descriptors, memory};
+use crate::serve::{cores, executed, keeper};
+use crate::start::main;
+use crate::sys::{self, message};
 use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, OBSERVE_COUNTERS, Request};
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
@@ -59,7 +62,7 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
         .and_then(|()| standard_streams([stdin, stdout, stderr]))
         .map(|()| descriptors::renew())
         .and_then(|()| if input >= 0 { sys::move_up(input) } else { Ok(-1) })
-        .and_then(|input| files::begin(channel, input, request.hides_program != 0))
+        .and_then(|input| memory::begin(channel, input, request.hides_program != 0))
         .and_then(|()| limit(request))
         .and_then(|()| surround(request, text));
     if let Err(error) = prepared {
@@ -143,7 +146,7 @@ fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
         return Ok(());
     }
     let mut count = added;
-    let mut next = start::environment();
+    let mut next = main::environment();
     loop {
         // SAFETY: the list ends with a null pointer, at which the loop ends.
         let variable = unsafe { *next };
@@ -160,7 +163,7 @@ fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
     }
     list[count] = ptr::null_mut();
     // SAFETY: the list is static and ends with a null pointer.
-    unsafe { start::set_environment(list.as_mut_ptr()) };
+    unsafe { main::set_environment(list.as_mut_ptr()) };
     Ok(())
 }
 

@@ -3,9 +3,9 @@
 //! Each asks `files` first, in a run, and else does what the C library's own does. All are the subject's to
 //! call at any time, from any thread and from constructors before the shim has started.
 
-use crate::files::{self, Target};
-use crate::path::Path;
-use crate::real::{Real, real};
+use crate::files::memory::{self, Target};
+use crate::files::path::Path;
+use crate::start::real::{Real, real};
 use crate::sys::{self, Result};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -33,20 +33,20 @@ fn conclude(result: Result<c_int>) -> c_int {
 
 /// Opens a file as `openat` would.
 unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> Result<c_int> {
-    if files::is_active()
+    if memory::is_active()
         // SAFETY: the caller hands over what it was called with.
         && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
     {
-        files::before_open(&resolved);
-        if files::is_for_kernel(&resolved) {
+        memory::before_open(&resolved);
+        if memory::is_for_kernel(&resolved) {
             // SAFETY: as above.
             let opened = unsafe { sys::open_raw(directory, path, flags, mode) };
-            if !opened.is_err_and(files::is_outside) {
+            if !opened.is_err_and(memory::is_outside) {
                 return opened;
             }
         }
-        if files::is_active()
-            && let Some(opened) = files::open(&resolved, flags, mode)
+        if memory::is_active()
+            && let Some(opened) = memory::open(&resolved, flags, mode)
         {
             return opened;
         }
@@ -129,19 +129,19 @@ fn flags_of(mode: &[u8]) -> Option<c_int> {
 /// # Safety
 /// Path and mode must be C strings, or null.
 unsafe fn open_for_stream(path: *const c_char, mode: *const c_char) -> Option<Result<c_int>> {
-    if !files::is_active() || mode.is_null() {
+    if !memory::is_active() || mode.is_null() {
         return None;
     }
     // SAFETY: the caller hands over C strings.
     let resolved = unsafe { Path::resolve(libc::AT_FDCWD, path) }.ok()?;
     // SAFETY: as above.
     let flags = flags_of(unsafe { CStr::from_ptr(mode) }.to_bytes())?;
-    files::before_open(&resolved);
+    memory::before_open(&resolved);
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY;
-    if files::is_for_kernel(&resolved) && !(writes && files::is_read_only(&resolved)) {
+    if memory::is_for_kernel(&resolved) && !(writes && memory::is_read_only(&resolved)) {
         return None;
     }
-    if files::is_active() { files::open(&resolved, flags, 0o666) } else { None }
+    if memory::is_active() { memory::open(&resolved, flags, 0o666) } else { None }
 }
 
 /// Opens a stream.
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn freopen(
         None => reopen(path, mode),
         Some(Ok(fd)) => {
             // The C library opens a file in memory by its descriptor's path.
-            let result = reopen(crate::path::descriptor_path(fd).as_ptr().cast(), mode);
+            let result = reopen(crate::files::path::descriptor_path(fd).as_ptr().cast(), mode);
             sys::close(fd);
             result
         }
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn freopen64(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tmpfile() -> *mut libc::FILE {
-    if !files::is_active() {
+    if !memory::is_active() {
         return real!(TMPFILE, fn() -> *mut libc::FILE,);
     }
     match sys::memory_file() {
@@ -243,14 +243,14 @@ pub unsafe extern "C" fn tmpfile() -> *mut libc::FILE {
 }
 
 unsafe fn make_temporary(template: *mut c_char, suffix: c_int, flags: c_int) -> c_int {
-    if !files::is_active() {
+    if !memory::is_active() {
         return real!(MKOSTEMPS, fn(*mut c_char, c_int, c_int) -> c_int, template, suffix, flags);
     }
     // SAFETY: the caller hands over a C string that may be written to.
     let length = unsafe { CStr::from_ptr(template) }.count_bytes();
     // SAFETY: as above.
     let name = unsafe { std::slice::from_raw_parts_mut(template.cast::<u8>(), length) };
-    conclude(files::open_temporary(name, suffix.max(0) as usize, flags))
+    conclude(memory::open_temporary(name, suffix.max(0) as usize, flags))
 }
 
 macro_rules! temporary_functions {
@@ -280,11 +280,11 @@ temporary_functions!(
 
 /// What a path stands for in a run.
 unsafe fn target(directory: c_int, path: *const c_char) -> Target {
-    if !files::is_active() {
+    if !memory::is_active() {
         return Target::Real;
     }
     // SAFETY: the caller hands over what it was called with.
-    unsafe { Path::resolve(directory, path) }.map_or(Target::Real, |path| files::find(&path))
+    unsafe { Path::resolve(directory, path) }.map_or(Target::Real, |path| memory::find(&path))
 }
 
 /// Describes a file as `fstatat` would.
@@ -417,7 +417,7 @@ pub unsafe extern "C" fn faccessat(
             };
             match ask(mode) {
                 // A run may write where it likes, as its files are in memory; the kernel would refuse.
-                Err(libc::EROFS) if files::is_active() => ask(mode & !libc::W_OK),
+                Err(libc::EROFS) if memory::is_active() => ask(mode & !libc::W_OK),
                 answer => answer,
             }
         }
@@ -436,15 +436,15 @@ pub unsafe extern "C" fn unlinkat(directory: c_int, path: *const c_char, flags: 
         // SAFETY: the path is the caller's; a bad one gives an error.
         unsafe { sys::call(libc::SYS_unlinkat, arguments) }.map(drop)
     };
-    if files::is_active()
+    if memory::is_active()
         && flags == 0
         // SAFETY: the arguments are the caller's own.
         && let Ok(resolved) = unsafe { Path::resolve(directory, path) }
     {
-        let for_kernel = files::is_for_kernel(&resolved).then(remove);
+        let for_kernel = memory::is_for_kernel(&resolved).then(remove);
         let removed = match for_kernel {
-            Some(removed) if !removed.is_err_and(files::is_outside) => Some(removed),
-            _ => files::remove(&resolved),
+            Some(removed) if !removed.is_err_and(memory::is_outside) => Some(removed),
+            _ => memory::remove(&resolved),
         };
         if let Some(removed) = removed {
             return conclude(removed.map(|()| 0));
@@ -494,16 +494,16 @@ pub unsafe extern "C" fn renameat(
         // SAFETY: the paths are the caller's; bad ones give an error.
         unsafe { sys::call(libc::SYS_renameat, arguments) }.map(drop)
     };
-    if files::is_active()
+    if memory::is_active()
         // SAFETY: the arguments are the caller's own.
         && let Ok(old) = unsafe { Path::resolve(from_directory, from) }
         // SAFETY: as above.
         && let Ok(new) = unsafe { Path::resolve(to_directory, to) }
     {
-        let for_kernel = (files::is_for_kernel(&old) && files::is_for_kernel(&new)).then(rename);
+        let for_kernel = (memory::is_for_kernel(&old) && memory::is_for_kernel(&new)).then(rename);
         let renamed = match for_kernel {
-            Some(renamed) if !renamed.is_err_and(files::is_outside) => Some(renamed),
-            _ => files::rename(&old, &new),
+            Some(renamed) if !renamed.is_err_and(memory::is_outside) => Some(renamed),
+            _ => memory::rename(&old, &new),
         };
         if let Some(renamed) = renamed {
             return conclude(renamed.map(|()| 0));

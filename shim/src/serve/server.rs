@@ -1,8 +1,10 @@
 //! The fork server: at the warm point the process becomes a zygote, which forks runs and tells how they end.
 
-use crate::run::{self, Descriptors};
-use crate::standby::Standby;
-use crate::{allocator, cores, descriptors, files, large_pages, message, processes, standby, sys};
+use crate::files::{descriptors, memory};
+use crate::serve::run::{self, Descriptors};
+use crate::serve::standby::{self, Standby};
+use crate::serve::{cores, large_pages, processes};
+use crate::sys::{self, allocator, message};
 use hearth_shim_abi::{
     CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_SHARED, EARLY_STDIN, EVENT_CLEARED,
     EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR,
@@ -101,7 +103,7 @@ fn announce() {
         }
     }
     let did = |done: bool, bit: c_int| if done { bit } else { 0 };
-    let value = did(files::was_input_opened(), EARLY_INPUT)
+    let value = did(memory::was_input_opened(), EARLY_INPUT)
         | did(descriptors::was_stdin_read(), EARLY_STDIN)
         | did(descriptors::has_shared(), EARLY_SHARED)
         | did(processes::was_pid_asked(), EARLY_PID)

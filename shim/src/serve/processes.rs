@@ -1,8 +1,11 @@
 //! The C library's functions that make processes or execute programs, and what a subject asks about its own.
 
-use crate::executed::{self, Program};
-use crate::real::{Real, real};
-use crate::{files, keeper, server, start, sys};
+use crate::files::memory;
+use crate::serve::executed::{self, Program};
+use crate::serve::{keeper, server};
+use crate::start::main;
+use crate::start::real::{Real, real};
+use crate::sys;
 use hearth_shim_abi::{ARGUMENT_LIMIT, NOTE_UNKEPT};
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -57,7 +60,7 @@ pub fn resolve() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fork() -> c_int {
     note_early();
-    if !files::is_active() || !server::is_run() {
+    if !memory::is_active() || !server::is_run() {
         return real!(FORK, fn() -> c_int,);
     }
     // The keeper counts as a process, so the next fork waits until this one's is there.
@@ -65,9 +68,9 @@ pub unsafe extern "C" fn fork() -> c_int {
     let tries_before = keeper::tries_left();
     let pid = real!(FORK, fn() -> c_int,);
     match pid {
-        0 => files::note_child(executed::forked()),
+        0 => memory::note_child(executed::forked()),
         -1 => {}
-        _ => files::note_fork(),
+        _ => memory::note_fork(),
     }
     if let Ok([reader, writer]) = pipe {
         let error = sys::errno();
@@ -96,8 +99,8 @@ pub fn raw_fork() -> usize {
 /// Tells the daemon of a process that is made without [`fork`]: its memory is not kept.
 fn note_unkept() {
     note_early();
-    if files::is_active() && server::is_run() {
-        files::tell(NOTE_UNKEPT);
+    if memory::is_active() && server::is_run() {
+        memory::tell(NOTE_UNKEPT);
     }
 }
 
@@ -157,9 +160,9 @@ pub unsafe extern "C" fn clone(
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
-    let was_unloading = files::set_unloading(true);
+    let was_unloading = memory::set_unloading(true);
     let result = real!(DLCLOSE, fn(*mut c_void) -> c_int, library);
-    files::set_unloading(was_unloading);
+    memory::set_unloading(was_unloading);
     result
 }
 
@@ -169,7 +172,7 @@ pub unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpid() -> c_int {
-    if start::config().is_some() && !server::is_warm() {
+    if main::config().is_some() && !server::is_warm() {
         PID_ASKED.store(true, Ordering::Relaxed);
     }
     sys::pid()
@@ -187,7 +190,7 @@ pub fn were_others_made() -> bool {
 
 /// Takes note of what is done before the warm point.
 fn note_early() {
-    if start::config().is_some() && !server::is_warm() {
+    if main::config().is_some() && !server::is_warm() {
         OTHERS_MADE.store(true, Ordering::Relaxed);
     }
 }
@@ -236,7 +239,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: List, variables:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execv(path: *const c_char, arguments: List) -> c_int {
     // SAFETY: the arguments are the caller's own.
-    unsafe { execve(path, arguments, start::environment().cast()) }
+    unsafe { execve(path, arguments, main::environment().cast()) }
 }
 
 /// Executes a program that is looked for.
@@ -260,7 +263,7 @@ pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: List, variables
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn execvp(name: *const c_char, arguments: List) -> c_int {
     // SAFETY: the arguments are the caller's own.
-    unsafe { execvpe(name, arguments, start::environment().cast()) }
+    unsafe { execvpe(name, arguments, main::environment().cast()) }
 }
 
 /// Executes a program that is open.
@@ -309,13 +312,13 @@ pub unsafe extern "C" fn execveat(
 /// Runs a command with `run`, in the shell, which gets the process's own environment: that is another one meanwhile.
 fn in_shell<T: Copy>(has_failed: impl Fn(T) -> bool, run: impl Fn() -> T) -> T {
     note_early();
-    let own = start::environment();
+    let own = main::environment();
     let run_there = |variables: List| {
         // SAFETY: the longer list lives until the command has ended, or begun.
-        unsafe { start::set_environment(variables.cast_mut().cast()) };
+        unsafe { main::set_environment(variables.cast_mut().cast()) };
         let result = run();
         // SAFETY: it was the process's environment before.
-        unsafe { start::set_environment(own) };
+        unsafe { main::set_environment(own) };
         result
     };
     // SAFETY: it is the process's environment.
@@ -415,7 +418,7 @@ macro_rules! listing_functions {
         extern "C" fn $listed(path: *const c_char, registers: *const [*const c_char; 5], others: List) -> c_int {
             let arguments = Arguments { registers, others };
             let count = (0..ARGUMENT_LIMIT).find(|&index| arguments.get(index).is_null());
-            let own: List = start::environment().cast();
+            let own: List = main::environment().cast();
             let execute = |list: List, count: usize| {
                 let variables: List = if $has_variables { arguments.get(count + 1).cast() } else { own };
                 // SAFETY: the path is the caller's own, and the list ends with a null pointer.
