@@ -2,6 +2,10 @@
 
 pub mod closing;
 pub mod descriptors;
+pub mod early;
+pub mod input;
 pub mod interpose;
 pub mod memory;
 pub mod path;
+pub mod table;
+pub mod temporary;

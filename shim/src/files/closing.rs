@@ -1,7 +1,7 @@
 //! The C library's functions that close descriptors. Programs close all that they do not know, and would close the channel with
 //! them; for them it is not there.
 
-use crate::files::memory;
+use crate::serve::channel;
 use crate::serve::server;
 use crate::start::real::{Real, real};
 use crate::sys;
@@ -19,7 +19,7 @@ pub fn resolve() {
 }
 
 fn is_channel(fd: c_int) -> bool {
-    fd == CHANNEL_FD && server::is_run() && memory::is_channel(fd)
+    fd == CHANNEL_FD && server::is_run() && channel::is_at(fd)
 }
 
 /// Closes a descriptor.
