@@ -100,39 +100,45 @@ mod tests {
     extern crate std;
 
     use super::*;
+    use core::mem::offset_of;
     use std::vec::Vec;
 
     /// Where the file below is loaded.
     const BASE: u64 = 0x40_0000;
+    /// `DT_NEEDED`.
+    const NEEDED: u64 = 1;
+    /// `DT_STRTAB`.
+    const STRING_TABLE: u64 = 5;
 
     fn put(file: &mut Vec<u8>, at: usize, bytes: &[u8]) {
         file.resize(file.len().max(at + bytes.len()), 0);
         file[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// A file with segments for the whole of it and for what is given, libraries that it needs, and kinds of sections.
+    /// A file as `elf.h` has it: segments for the whole of it and for what is given, libraries that it needs, and kinds of
+    /// sections.
     fn file(interpreted: bool, needed: &[&str], sections: &[u32]) -> Vec<u8> {
         let (segments, dynamic, strings, table) = (64, 512, 1024, 2048);
         let mut file = Vec::new();
-        put(&mut file, 0, MAGIC);
+        put(&mut file, 0, b"\x7fELF\x02\x01");
         put(&mut file, 32, &(segments as u64).to_le_bytes());
         put(&mut file, 40, &(table as u64).to_le_bytes());
         put(&mut file, 56, &[if interpreted { 3 } else { 2 }, 0]);
         put(&mut file, 60, &(sections.len() as u16).to_le_bytes());
-        let kinds = [SEGMENT_LOAD, SEGMENT_DYNAMIC, SEGMENT_INTERPRETER];
+        let kinds = [libc::PT_LOAD, libc::PT_DYNAMIC, libc::PT_INTERP];
         // Offset, address and size; the dynamic table is found by its offset.
         let places = [(0, BASE, 4096_u64), (dynamic as u64, BASE + 512, 256), (300, BASE + 300, 8)];
         for (index, (kind, (offset, address, size))) in kinds.into_iter().zip(places).enumerate() {
-            let at = segments + index * SEGMENT;
-            put(&mut file, at, &kind.to_le_bytes());
-            put(&mut file, at + 8, &offset.to_le_bytes());
-            put(&mut file, at + 16, &address.to_le_bytes());
-            put(&mut file, at + 32, &size.to_le_bytes());
+            let at = segments + index * size_of::<libc::Elf64_Phdr>();
+            put(&mut file, at + offset_of!(libc::Elf64_Phdr, p_type), &kind.to_le_bytes());
+            put(&mut file, at + offset_of!(libc::Elf64_Phdr, p_offset), &offset.to_le_bytes());
+            put(&mut file, at + offset_of!(libc::Elf64_Phdr, p_vaddr), &address.to_le_bytes());
+            put(&mut file, at + offset_of!(libc::Elf64_Phdr, p_filesz), &size.to_le_bytes());
         }
-        let mut entries = std::vec![(DYNAMIC_STRINGS, BASE + strings as u64)];
+        let mut entries = std::vec![(STRING_TABLE, BASE + strings as u64)];
         let mut end = strings + 1;
         for name in needed {
-            entries.push((DYNAMIC_NEEDED, (end - strings) as u64));
+            entries.push((NEEDED, (end - strings) as u64));
             put(&mut file, end, name.as_bytes());
             end += name.len() + 1;
         }
@@ -143,7 +149,8 @@ mod tests {
         }
         put(&mut file, table, &[]);
         for (index, kind) in sections.iter().enumerate() {
-            put(&mut file, table + index * SECTION + 4, &kind.to_le_bytes());
+            let at = table + index * size_of::<libc::Elf64_Shdr>();
+            put(&mut file, at + offset_of!(libc::Elf64_Shdr, sh_type), &kind.to_le_bytes());
         }
         file
     }

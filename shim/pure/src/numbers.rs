@@ -53,13 +53,13 @@ mod tests {
         }
     }
 
-    /// A record as the kernel writes it, padded to eight bytes.
+    /// A record as the kernel writes it: inode, offset, length, type, name, and so many bytes that eight divide them.
     fn record(name: &[u8]) -> Vec<u8> {
-        let length = (RECORD_HEAD + name.len() + 1).next_multiple_of(8);
-        let mut record = std::vec![0xaa; length];
-        record[RECORD_LENGTH..RECORD_LENGTH + 2].copy_from_slice(&(length as u16).to_le_bytes());
-        record[RECORD_HEAD..][..name.len()].copy_from_slice(name);
-        record[RECORD_HEAD + name.len()] = 0;
+        let length = (8 + 8 + 2 + 1 + name.len() + 1).next_multiple_of(8);
+        let head = [&[0x11; 8], &[0x22; 8], &(length as u16).to_le_bytes()[..], &[4]].concat();
+        let mut record = [&head[..], name, b"\0"].concat();
+        // What is behind the name is left over from something else.
+        record.resize(length, b'9');
         record
     }
 
