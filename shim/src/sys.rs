@@ -5,14 +5,14 @@
 pub mod allocator;
 pub mod message;
 
+pub use hearth_shim_pure::Result;
+
 use hearth_shim_pure::numbers;
 use std::arch::asm;
 use std::ffi::{c_char, c_int};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the shim is written for Linux on x86-64");
-
-pub use hearth_shim_pure::Result;
 
 /// Makes a system call.
 ///

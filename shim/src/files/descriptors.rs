@@ -31,10 +31,6 @@ unsafe impl Sync for Directory {}
 
 static DIRECTORY: Directory = Directory(UnsafeCell::new([0; PATH_LIMIT + 1]));
 
-fn identity(fd: c_int) -> [u64; 2] {
-    sys::describe(fd).map_or([0; 2], |record| [record.st_dev, record.st_ino])
-}
-
 /// Takes note of the streams, before the subject begins.
 pub fn remember_streams() {
     for (number, stream) in STREAMS.iter().enumerate() {
@@ -90,6 +86,11 @@ pub fn has_shared() -> bool {
 pub fn was_stdin_read() -> bool {
     !is_own_stream(0)
         && sys::describe(0).is_ok_and(|record| record.st_atime != UNREAD_TIME_S && is_first(0, &record))
+}
+
+/// What tells a file from others: device and inode.
+fn identity(fd: c_int) -> [u64; 2] {
+    sys::describe(fd).map_or([0; 2], |record| [record.st_dev, record.st_ino])
 }
 
 /// Is it what a stream was at the start?

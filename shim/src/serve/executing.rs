@@ -26,28 +26,10 @@ pub fn resolve() {
     }
 }
 
+/// Most have fewer arguments.
+const FEW_ARGUMENTS: usize = 64;
+
 type List = *const *const c_char;
-
-/// Where programs are looked for.
-fn search_path() -> &'static [u8] {
-    // SAFETY: the name is terminated.
-    let path = unsafe { libc::getenv(c"PATH".as_ptr()) };
-    // SAFETY: it is a C string of the environment.
-    if path.is_null() { b"/bin:/usr/bin" } else { unsafe { CStr::from_ptr(path) }.to_bytes() }
-}
-
-/// The program of a path or a name, which must be a C string.
-unsafe fn named<'p>(name: *const c_char, search: &'p [u8]) -> Program<'p> {
-    // SAFETY: the caller hands over a C string.
-    if name.is_null() { Program::Shell } else { Program::Named(unsafe { CStr::from_ptr(name) }, search) }
-}
-
-/// Executes a program with `execute`, which gets its environment.
-unsafe fn execute(program: Program<'_>, variables: List, execute: impl Fn(List) -> c_int) -> c_int {
-    processes::note_early();
-    // SAFETY: the caller hands over what the C library's function was called with.
-    unsafe { executed::execute(program, variables, |result| result == -1, execute) }
-}
 
 /// Executes a program.
 ///
@@ -140,22 +122,6 @@ pub unsafe extern "C" fn execveat(
     unsafe { execute(program, variables, execute_it) }
 }
 
-/// Runs a command with `run`, in the shell, which gets the process's own environment: that is another one meanwhile.
-fn in_shell<T: Copy>(has_failed: impl Fn(T) -> bool, run: impl Fn() -> T) -> T {
-    processes::note_early();
-    let own = environment::current();
-    let run_there = |variables: List| {
-        // SAFETY: the longer list lives until the command has ended, or begun.
-        unsafe { environment::replace(variables.cast_mut().cast()) };
-        let result = run();
-        // SAFETY: it was the process's environment before.
-        unsafe { environment::replace(own) };
-        result
-    };
-    // SAFETY: it is the process's environment.
-    unsafe { executed::execute(Program::Shell, own.cast(), has_failed, run_there) }
-}
-
 /// Runs a command.
 ///
 /// # Safety
@@ -211,37 +177,6 @@ spawning_functions!(
     POSIX_SPAWNP posix_spawnp search_path();
 );
 
-/// Most have fewer arguments.
-const FEW_ARGUMENTS: usize = 64;
-
-/// The arguments of a function that has any number of them, ending with a null pointer.
-#[derive(Clone, Copy)]
-struct Arguments {
-    registers: *const [*const c_char; 5],
-    others: List,
-}
-
-impl Arguments {
-    fn get(self, index: usize) -> *const c_char {
-        match index.checked_sub(5) {
-            // SAFETY: they were put there.
-            None => unsafe { (*self.registers)[index] },
-            // SAFETY: the caller's own, which end with a null pointer, behind which the environment may be.
-            Some(index) => unsafe { *self.others.wrapping_add(index) },
-        }
-    }
-
-    /// Makes a list of so many, which there is room for.
-    #[inline(never)]
-    fn listed<const ROOM: usize>(self, count: usize, execute: impl Fn(List, usize) -> c_int) -> c_int {
-        let mut list = [ptr::null(); ROOM];
-        for (index, entry) in list.iter_mut().take(count).enumerate() {
-            *entry = self.get(index);
-        }
-        execute(list.as_ptr(), count)
-    }
-}
-
 /// Functions with any number of arguments: those in registers are put into memory, before the others, and the rest is done
 /// by a function that knows how their list ends.
 macro_rules! listing_functions {
@@ -295,3 +230,68 @@ listing_functions!(
     execlp listed_execlp execvpe false;
     execle listed_execle execve true;
 );
+
+/// The arguments of a function that has any number of them, ending with a null pointer.
+#[derive(Clone, Copy)]
+struct Arguments {
+    registers: *const [*const c_char; 5],
+    others: List,
+}
+
+impl Arguments {
+    fn get(self, index: usize) -> *const c_char {
+        match index.checked_sub(5) {
+            // SAFETY: they were put there.
+            None => unsafe { (*self.registers)[index] },
+            // SAFETY: the caller's own, which end with a null pointer, behind which the environment may be.
+            Some(index) => unsafe { *self.others.wrapping_add(index) },
+        }
+    }
+
+    /// Makes a list of so many, which there is room for.
+    #[inline(never)]
+    fn listed<const ROOM: usize>(self, count: usize, execute: impl Fn(List, usize) -> c_int) -> c_int {
+        let mut list = [ptr::null(); ROOM];
+        for (index, entry) in list.iter_mut().take(count).enumerate() {
+            *entry = self.get(index);
+        }
+        execute(list.as_ptr(), count)
+    }
+}
+
+/// Runs a command with `run`, in the shell, which gets the process's own environment: that is another one meanwhile.
+fn in_shell<T: Copy>(has_failed: impl Fn(T) -> bool, run: impl Fn() -> T) -> T {
+    processes::note_early();
+    let own = environment::current();
+    let run_there = |variables: List| {
+        // SAFETY: the longer list lives until the command has ended, or begun.
+        unsafe { environment::replace(variables.cast_mut().cast()) };
+        let result = run();
+        // SAFETY: it was the process's environment before.
+        unsafe { environment::replace(own) };
+        result
+    };
+    // SAFETY: it is the process's environment.
+    unsafe { executed::execute(Program::Shell, own.cast(), has_failed, run_there) }
+}
+
+/// Where programs are looked for.
+fn search_path() -> &'static [u8] {
+    // SAFETY: the name is terminated.
+    let path = unsafe { libc::getenv(c"PATH".as_ptr()) };
+    // SAFETY: it is a C string of the environment.
+    if path.is_null() { b"/bin:/usr/bin" } else { unsafe { CStr::from_ptr(path) }.to_bytes() }
+}
+
+/// The program of a path or a name, which must be a C string.
+unsafe fn named<'p>(name: *const c_char, search: &'p [u8]) -> Program<'p> {
+    // SAFETY: the caller hands over a C string.
+    if name.is_null() { Program::Shell } else { Program::Named(unsafe { CStr::from_ptr(name) }, search) }
+}
+
+/// Executes a program with `execute`, which gets its environment.
+unsafe fn execute(program: Program<'_>, variables: List, execute: impl Fn(List) -> c_int) -> c_int {
+    processes::note_early();
+    // SAFETY: the caller hands over what the C library's function was called with.
+    unsafe { executed::execute(program, variables, |result| result == -1, execute) }
+}

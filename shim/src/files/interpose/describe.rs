@@ -6,24 +6,6 @@ use crate::files::table::Target;
 use crate::sys;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Describes a file as `fstatat` would.
-unsafe fn describe(directory: c_int, path: *const c_char, record: *mut c_void, flags: c_int) -> c_int {
-    // SAFETY: the arguments are the caller's own.
-    let result = match unsafe { target(directory, path) } {
-        Target::Removed => Err(libc::ENOENT),
-        // SAFETY: the caller's record has room for what the kernel writes.
-        Target::Memory(fd) => unsafe {
-            sys::call(libc::SYS_fstat, [fd as usize, record as usize, 0, 0, 0, 0])
-        },
-        Target::Real => {
-            let arguments = [directory as usize, path as usize, record as usize, flags as usize, 0, 0];
-            // SAFETY: as above.
-            unsafe { sys::call(libc::SYS_newfstatat, arguments) }
-        }
-    };
-    conclude(result.map(|_| 0))
-}
-
 macro_rules! stat_functions {
     ($($name:ident($($before:ident: $type:ty),*) = $flags:expr),*) => {$(
         /// Describes a file.
@@ -139,6 +121,24 @@ pub unsafe extern "C" fn faccessat(
                 Err(libc::EROFS) if memory::is_active() => ask(mode & !libc::W_OK),
                 answer => answer,
             }
+        }
+    };
+    conclude(result.map(|_| 0))
+}
+
+/// Describes a file as `fstatat` would.
+unsafe fn describe(directory: c_int, path: *const c_char, record: *mut c_void, flags: c_int) -> c_int {
+    // SAFETY: the arguments are the caller's own.
+    let result = match unsafe { target(directory, path) } {
+        Target::Removed => Err(libc::ENOENT),
+        // SAFETY: the caller's record has room for what the kernel writes.
+        Target::Memory(fd) => unsafe {
+            sys::call(libc::SYS_fstat, [fd as usize, record as usize, 0, 0, 0, 0])
+        },
+        Target::Real => {
+            let arguments = [directory as usize, path as usize, record as usize, flags as usize, 0, 0];
+            // SAFETY: as above.
+            unsafe { sys::call(libc::SYS_newfstatat, arguments) }
         }
     };
     conclude(result.map(|_| 0))

@@ -5,30 +5,6 @@ use crate::files::{input, memory, path};
 use crate::sys::{self, Result};
 use std::ffi::{c_char, c_int};
 
-/// Opens a file as `openat` would.
-unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> Result<c_int> {
-    if memory::is_active()
-        // SAFETY: the caller hands over what it was called with.
-        && let Ok(resolved) = unsafe { path::resolve(directory, path) }
-    {
-        input::before_open(&resolved);
-        if memory::is_for_kernel(&resolved) {
-            // SAFETY: as above.
-            let opened = unsafe { sys::open_raw(directory, path, flags, mode) };
-            if !opened.is_err_and(memory::is_outside) {
-                return opened;
-            }
-        }
-        if memory::is_active()
-            && let Some(opened) = memory::open(&resolved, flags, mode)
-        {
-            return opened;
-        }
-    }
-    // SAFETY: as above.
-    unsafe { sys::open_raw(directory, path, flags, mode) }
-}
-
 macro_rules! open_functions {
     ($($name:ident, $name_at:ident: $extra:expr;)*) => {$(
         /// Opens a file. The mode is there only if the flags say so; an argument too many is harmless.
@@ -81,4 +57,28 @@ pub unsafe extern "C" fn creat(path: *const c_char, mode: u32) -> c_int {
 pub unsafe extern "C" fn creat64(path: *const c_char, mode: u32) -> c_int {
     // SAFETY: the arguments are the caller's own.
     unsafe { creat(path, mode) }
+}
+
+/// Opens a file as `openat` would.
+unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: u32) -> Result<c_int> {
+    if memory::is_active()
+        // SAFETY: the caller hands over what it was called with.
+        && let Ok(resolved) = unsafe { path::resolve(directory, path) }
+    {
+        input::before_open(&resolved);
+        if memory::is_for_kernel(&resolved) {
+            // SAFETY: as above.
+            let opened = unsafe { sys::open_raw(directory, path, flags, mode) };
+            if !opened.is_err_and(memory::is_outside) {
+                return opened;
+            }
+        }
+        if memory::is_active()
+            && let Some(opened) = memory::open(&resolved, flags, mode)
+        {
+            return opened;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { sys::open_raw(directory, path, flags, mode) }
 }
