@@ -8,7 +8,7 @@ fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let root = here.ancestors().nth(2).expect("the workspace is above").to_owned();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for path in ["shim/src", "shim/Cargo.toml", "shim/abi", "Cargo.lock"] {
+    for path in ["shim", "Cargo.toml", "Cargo.lock"] {
         println!("cargo:rerun-if-changed={}", root.join(path).display());
     }
     // A directory of its own: the one of the build under way is locked.

@@ -2,14 +2,17 @@
 //!
 //! Results are the kernel's: a number, or the error number.
 
+pub mod allocator;
+pub mod message;
+
+pub use hearth_shim_pure::Result;
+
+use hearth_shim_pure::numbers;
 use std::arch::asm;
 use std::ffi::{c_char, c_int};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the shim is written for Linux on x86-64");
-
-/// An error number or a result.
-pub type Result<T> = core::result::Result<T, c_int>;
 
 /// Makes a system call.
 ///
@@ -383,17 +386,8 @@ pub fn for_each_number(path: &[u8], mut visit: impl FnMut(c_int)) -> Result<()> 
                 return end.map(drop);
             }
         };
-        let mut at = 0;
-        while at + 19 < length {
-            // A record: inode, offset, its length in bytes 16 and 17, type, name.
-            let size = usize::from(u16::from_le_bytes([buffer[at + 16], buffer[at + 17]])).max(1);
-            let name = buffer.get(at + 19..at + size).unwrap_or_default();
-            let digits = name.split(|&byte| byte == 0).next().unwrap_or_default();
-            let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
-            if let Some(number) = number.filter(|&number| number != directory) {
-                visit(number);
-            }
-            at += size;
+        for number in numbers::named(&buffer[..length]).filter(|&number| number != directory) {
+            visit(number);
         }
     }
 }

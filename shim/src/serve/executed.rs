@@ -3,12 +3,19 @@
 //! The shim gets into them by the environment, which they do not see any more when they begin. In a plain run the inactive
 //! shim goes along in the same way, so that addresses are alike.
 
-use crate::elf;
-use crate::{allocator, files, server, start, sys};
+use crate::serve::{channel, libraries, server};
+use crate::start::config::has_areas;
+use crate::start::elf;
+use crate::start::main::resolve;
+use crate::sys::{self, allocator};
 use hearth_shim_abi::{
-    CHANNEL_FD, CHILD_EXECUTED, CHILD_FORKED, CHILD_OF_EXECUTED, CONTROL_VARIABLE, EXECUTED, INACTIVE,
-    NOTE_ARRIVED, NOTE_EXECUTED, NOTE_NOT_EXECUTED, PATH_LIMIT, SHIM_FD, SHIM_PATH,
+    CHANNEL_FD, CHILD_EXECUTED, CHILD_FORKED, CHILD_OF_EXECUTED, EXECUTED, INACTIVE, NOTE_ARRIVED,
+    NOTE_EXECUTED, NOTE_NOT_EXECUTED, PATH_LIMIT, SHIM_FD, SHIM_PATH,
 };
+use hearth_shim_pure::elf::NAME_LIMIT;
+use hearth_shim_pure::path::descriptor_path;
+use hearth_shim_pure::program;
+use hearth_shim_pure::variables::{self, CONTROL_LENGTH, PRELOAD, control};
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -19,8 +26,6 @@ const LIMIT: usize = 4096;
 const FEW: usize = 200;
 /// The longest list of libraries to preload, in bytes; with a longer one a program is executed without the shim.
 const PRELOAD_LIMIT: usize = 512;
-/// The variable by which libraries are preloaded.
-pub const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// The path of an inactive shim.
 const PLAIN_PATH: &str = "/proc/self/fd/201";
 const _: () = assert!(PLAIN_PATH.len() == SHIM_PATH.len() && SHIM_FD == 201);
@@ -78,16 +83,14 @@ pub fn begin() {
     IS_EXECUTED.store(true, Ordering::Relaxed);
     set_mode(Mode::Counted);
     server::become_run();
-    files::begin_executed(CHANNEL_FD);
-    crate::closing::resolve();
-    crate::interpose::resolve();
-    crate::processes::resolve();
-    IS_KEPT.store(elf::has_process_symbols(server::libraries()), Ordering::Relaxed);
+    channel::begin_executed(CHANNEL_FD);
+    resolve();
+    IS_KEPT.store(elf::has_process_symbols(libraries::paths()), Ordering::Relaxed);
     allocator::close();
     if is_kept() {
-        files::note_child(CHILD_EXECUTED);
+        channel::note_child(CHILD_EXECUTED);
     }
-    files::tell(NOTE_ARRIVED);
+    channel::tell(NOTE_ARRIVED);
 }
 
 /// Executes a program: `execute` gets the environment to give it, and returns only if it fails.
@@ -139,7 +142,7 @@ unsafe fn extend_and_execute<T: Copy, const ROOM: usize>(
     execute: impl Fn(*const *const c_char) -> T,
 ) -> T {
     // Without areas the shim is nowhere to be found.
-    let is_reached = is(Mode::Inactive) || start::has_areas();
+    let is_reached = is(Mode::Inactive) || has_areas();
     let (can_preload, first, first_length) = inspect(program);
     let mut list = [ptr::null(); ROOM];
     let mut preload = [0_u8; PRELOAD_LIMIT];
@@ -147,14 +150,14 @@ unsafe fn extend_and_execute<T: Copy, const ROOM: usize>(
     // SAFETY: the caller hands over an environment.
     let is_listed = is_reached && can_preload && unsafe { extend(variables, first, &mut list, &mut preload) };
     if is(Mode::Counted) {
-        files::tell(NOTE_EXECUTED);
+        channel::tell(NOTE_EXECUTED);
     }
     let result = execute(if is_listed { list.as_ptr() } else { variables });
     if is(Mode::Counted) && has_failed(result) {
         let error = sys::errno();
-        files::tell(NOTE_NOT_EXECUTED);
+        channel::tell(NOTE_NOT_EXECUTED);
         if is_kept() {
-            files::note_copy();
+            channel::note_copy();
         }
         sys::set_errno(error);
     }
@@ -163,14 +166,15 @@ unsafe fn extend_and_execute<T: Copy, const ROOM: usize>(
 
 /// Can libraries be preloaded into a program, and which must be the first?
 #[inline(never)]
-fn inspect(program: Program<'_>) -> (bool, [u8; elf::NAME_LIMIT], usize) {
+fn inspect(program: Program<'_>) -> (bool, [u8; NAME_LIMIT], usize) {
     let mut buffer = [0_u8; PATH_LIMIT + 1];
-    let mut name = [0; elf::NAME_LIMIT];
+    let mut name = [0; NAME_LIMIT];
     // What is no program of this machine's is a script, or fails.
     let Some(file) = program.find(&mut buffer).and_then(elf::File::open) else { return (true, name, 0) };
-    let first = file.first_library().unwrap_or_default();
+    let contents = file.contents();
+    let first = contents.first_library().unwrap_or_default();
     name[..first.len()].copy_from_slice(first);
-    (file.is_dynamic(), name, first.len())
+    (contents.is_dynamic(), name, first.len())
 }
 
 /// Which program is executed.
@@ -187,9 +191,9 @@ pub enum Program<'p> {
 impl Program<'_> {
     fn find(self, buffer: &mut [u8]) -> Option<&[u8]> {
         match self {
-            Self::Named(name, search) => elf::find(name.to_bytes(), search, buffer),
+            Self::Named(name, search) => program::find(name.to_bytes(), search, buffer, sys::may_execute),
             Self::Open(fd) => {
-                let path = crate::path::descriptor_path(fd);
+                let path = descriptor_path(fd);
                 buffer.get_mut(..path.len())?.copy_from_slice(&path);
                 Some(&buffer[..path.len()])
             }
@@ -203,14 +207,14 @@ impl Program<'_> {
 /// # Safety
 /// It must be an environment, or null.
 unsafe fn extend(
-    variables: *const *const c_char,
+    environment: *const *const c_char,
     first: &[u8],
     list: &mut [*const c_char],
     preload: &mut [u8; PRELOAD_LIMIT],
 ) -> bool {
     let mut count = 0;
     let mut given: &[u8] = b"";
-    let mut next = variables;
+    let mut next = environment;
     // SAFETY: the list ends with a null pointer, at which the loop ends.
     while !next.is_null() && !unsafe { *next }.is_null() {
         // SAFETY: it is one of the list.
@@ -228,10 +232,7 @@ unsafe fn extend(
         next = unsafe { next.add(1) };
     }
     let (path, control) = if is(Mode::Inactive) { (PLAIN_PATH, &OFF) } else { (SHIM_PATH, &ON) };
-    let separator = |is_there: bool| if is_there { &b":"[..] } else { b"" };
-    let parts =
-        [PRELOAD, first, separator(!first.is_empty()), path.as_bytes(), separator(!given.is_empty()), given];
-    if elf::join(&parts, preload).is_none() {
+    if variables::write_preload(first, path, given, preload).is_none() {
         return false;
     }
     list[count] = preload.as_ptr().cast();
@@ -240,24 +241,5 @@ unsafe fn extend(
     true
 }
 
-const CONTROL_LENGTH: usize = CONTROL_VARIABLE.len() + 1 + INACTIVE.len() + 1;
 static ON: [u8; CONTROL_LENGTH] = control(EXECUTED);
 static OFF: [u8; CONTROL_LENGTH] = control(INACTIVE);
-
-/// The variable that tells the shim what it is, with a NUL behind it.
-const fn control(value: &str) -> [u8; CONTROL_LENGTH] {
-    let mut text = [0; CONTROL_LENGTH];
-    let (name, value) = (CONTROL_VARIABLE.as_bytes(), value.as_bytes());
-    let mut at = 0;
-    while at < name.len() {
-        text[at] = name[at];
-        at += 1;
-    }
-    text[at] = b'=';
-    let mut index = 0;
-    while index < value.len() {
-        text[at + 1 + index] = value[index];
-        index += 1;
-    }
-    text
-}

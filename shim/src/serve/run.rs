@@ -1,7 +1,12 @@
 //! The beginning of a run: its keeper, descriptors, limits, directory and environment.
 
-use crate::{cores, descriptors, executed, files, keeper, message, start, sys};
+use crate::files::{descriptors, memory};
+use crate::serve::{cores, executed, keeper};
+use crate::start::environment;
+use crate::sys::{self, message};
 use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, OBSERVE_COUNTERS, Request};
+use hearth_shim_pure::request;
+use hearth_shim_pure::variables::has_same_name;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -59,7 +64,7 @@ pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descripto
         .and_then(|()| standard_streams([stdin, stdout, stderr]))
         .map(|()| descriptors::renew())
         .and_then(|()| if input >= 0 { sys::move_up(input) } else { Ok(-1) })
-        .and_then(|input| files::begin(channel, input, request.hides_program != 0))
+        .and_then(|input| memory::begin(channel, input, request.hides_program != 0))
         .and_then(|()| limit(request))
         .and_then(|()| surround(request, text));
     if let Err(error) = prepared {
@@ -124,33 +129,34 @@ fn limit(request: &Request) -> sys::Result<()> {
 
 /// Sets the working directory, the environment and the arguments.
 fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
-    let directory_end = request.directory_length as usize;
-    let (directory, additions) = text.split_at_mut_checked(directory_end).ok_or(libc::EINVAL)?;
+    let (directory, mut strings) = request::split(text, request.directory_length)?;
     if !directory.is_empty() {
         sys::change_directory(directory)?;
     } else {
         descriptors::renew_directory();
     }
-    let mut strings = additions.split_inclusive_mut(|&byte| byte == 0);
     // SAFETY: a run that begins has one thread, and nothing else refers to the list.
     let list = unsafe { &mut *ENVIRONMENT.0.get() };
     // SAFETY: as above.
     let arguments = unsafe { &mut *ARGUMENTS.0.get() };
-    let added = take_strings(&mut strings, request.addition_count, list)?;
-    let argument_count = take_strings(&mut strings, request.argument_count, arguments)?;
+    let added = request::take_strings(&mut strings, request.addition_count, list)?;
+    let argument_count = request::take_strings(&mut strings, request.argument_count, arguments)?;
     ARGUMENT_COUNT.store(argument_count, Ordering::Relaxed);
     if added == 0 {
         return Ok(());
     }
+    // SAFETY: it is used for C strings: the request's additions, and the environment.
+    let text_of = |variable: *mut c_char| unsafe { CStr::from_ptr(variable) }.to_bytes();
     let mut count = added;
-    let mut next = start::environment();
+    let mut next = environment::current();
     loop {
         // SAFETY: the list ends with a null pointer, at which the loop ends.
         let variable = unsafe { *next };
         if variable.is_null() {
             break;
         }
-        let replaced = list[..added].iter().any(|&addition| has_same_name(addition, variable));
+        let replaced =
+            list[..added].iter().any(|&addition| has_same_name(text_of(addition), text_of(variable)));
         if !replaced {
             *list.get_mut(count).filter(|_| count < ENVIRONMENT_LIMIT).ok_or(libc::E2BIG)? = variable;
             count += 1;
@@ -160,31 +166,6 @@ fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
     }
     list[count] = ptr::null_mut();
     // SAFETY: the list is static and ends with a null pointer.
-    unsafe { start::set_environment(list.as_mut_ptr()) };
+    unsafe { environment::replace(list.as_mut_ptr()) };
     Ok(())
-}
-
-/// Puts so many strings into a list that keeps room for the null pointer, and says how many they are.
-fn take_strings<'a>(
-    strings: &mut impl Iterator<Item = &'a mut [u8]>,
-    count: u32,
-    list: &mut [*mut c_char],
-) -> sys::Result<usize> {
-    let mut taken = 0;
-    for string in strings.take(count as usize) {
-        *list.get_mut(taken).filter(|_| string.ends_with(&[0])).ok_or(libc::E2BIG)? =
-            string.as_mut_ptr().cast();
-        taken += 1;
-    }
-    *list.get_mut(taken).ok_or(libc::E2BIG)? = ptr::null_mut();
-    Ok(taken)
-}
-
-fn has_same_name(one: *const c_char, other: *const c_char) -> bool {
-    let name = |variable: *const c_char| {
-        // SAFETY: both are C strings: one of the request's additions, and one of the environment.
-        let text = unsafe { CStr::from_ptr(variable) }.to_bytes();
-        text.split(|&byte| byte == b'=').next()
-    };
-    name(one) == name(other)
 }

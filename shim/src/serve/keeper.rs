@@ -1,7 +1,7 @@
 //! The keeper: a process that shares another's memory and does nothing. It sleeps in the kernel and never returns. However
 //! the other one ends, its memory stays until the keeper is killed, and the daemon reads it.
 
-use crate::files;
+use crate::serve::channel;
 use crate::sys::{self, Result};
 use hearth_shim_abi::NOTE_CROWDED;
 use std::arch::asm;
@@ -32,7 +32,7 @@ pub fn keep_child() -> Result<u32> {
         }
         // There are as many processes as there may be; the daemon lets those go that have ended.
         if number % TRIES_PER_NOTE == 0 {
-            files::tell(NOTE_CROWDED);
+            channel::tell(NOTE_CROWDED);
         }
         sys::sleep_ns(TRY_INTERVAL_NS);
         kept = keep_closed(libc::CLONE_VM);

@@ -1,15 +1,19 @@
 //! The fork server: at the warm point the process becomes a zygote, which forks runs and tells how they end.
 
-use crate::run::{self, Descriptors};
-use crate::standby::Standby;
-use crate::{allocator, cores, descriptors, files, large_pages, message, processes, standby, sys};
+use crate::files::{descriptors, input};
+use crate::serve::run::{self, Descriptors};
+use crate::serve::standby::{self, Standby};
+use crate::serve::{cores, large_pages, libraries, processes};
+use crate::start::config::config;
+use crate::sys::{self, allocator, message};
 use hearth_shim_abi::{
     CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_SHARED, EARLY_STDIN, EVENT_CLEARED,
     EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR,
     REQUEST_EXPECT, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
 };
+use hearth_shim_pure::numbers;
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The process that serves is the first one of its process namespace, if the sandbox has one.
@@ -40,6 +44,11 @@ pub fn is_run() -> bool {
 /// Has the warm point been reached?
 pub fn is_warm() -> bool {
     SERVED.load(Ordering::Relaxed)
+}
+
+/// Is this a subject under Hearth that has not reached its warm point?
+pub fn is_early() -> bool {
+    config().is_some() && !is_warm()
 }
 
 /// A program that a run has executed is one, too.
@@ -101,55 +110,14 @@ fn announce() {
         }
     }
     let did = |done: bool, bit: c_int| if done { bit } else { 0 };
-    let value = did(files::was_input_opened(), EARLY_INPUT)
+    let value = did(input::was_opened(), EARLY_INPUT)
         | did(descriptors::was_stdin_read(), EARLY_STDIN)
         | did(descriptors::has_shared(), EARLY_SHARED)
         | did(processes::was_pid_asked(), EARLY_PID)
         | did(processes::were_others_made(), EARLY_PROCESSES);
-    let address = end_of_libraries();
+    let address = libraries::end();
     send(&Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), address, ..Event::default() }, &fds);
     fds.into_iter().for_each(sys::close);
-}
-
-/// The loader's record for debuggers, as `link.h` has it.
-#[repr(C)]
-struct LoaderRecord {
-    version: c_int,
-    libraries: *mut Library,
-}
-
-/// A loaded library, as `link.h` has it.
-#[repr(C)]
-struct Library {
-    address: usize,
-    name: *const c_char,
-    dynamic: *const c_void,
-    next: *mut Library,
-}
-
-/// The libraries that are loaded.
-fn loaded() -> impl Iterator<Item = *mut Library> {
-    // SAFETY: the name is terminated.
-    let record = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr()) }.cast::<LoaderRecord>();
-    // SAFETY: the loader keeps the record under this name for debuggers; no other thread runs.
-    let first = if record.is_null() { std::ptr::null_mut() } else { unsafe { (*record).libraries } };
-    let existing = |library: *mut Library| (!library.is_null()).then_some(library);
-    // SAFETY: the loader's list is of such records and ends with a null pointer.
-    std::iter::successors(existing(first), move |library| existing(unsafe { (**library).next }))
-}
-
-/// Where the pointer to the library behind the last one is; 0 if the loader does not say.
-fn end_of_libraries() -> u64 {
-    // SAFETY: the loader's list is of such records.
-    loaded().last().map_or(0, |library| unsafe { &raw mut (*library).next } as u64)
-}
-
-/// The paths of the libraries that are loaded, each with a NUL behind it.
-pub fn libraries() -> impl Iterator<Item = &'static [u8]> {
-    // SAFETY: the loader's list is of such records.
-    let names = loaded().map(|library| unsafe { (*library).name });
-    // SAFETY: the names are C strings, which stay as long as the libraries do.
-    names.filter(|name| !name.is_null()).map(|name| unsafe { CStr::from_ptr(name) }.to_bytes_with_nul())
 }
 
 struct Server {
@@ -339,13 +307,8 @@ fn kill_children() {
     let length = sys::read(fd, &mut children).unwrap_or(0);
     sys::close(fd);
     // A number cut off at the end of the buffer is left for the next round.
-    for number in children[..length].split_inclusive(|&byte| byte == b' ') {
-        let digits = number.strip_suffix(b" ");
-        let pid =
-            digits.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|text| text.parse().ok());
-        if let Some(pid) = pid {
-            sys::kill(pid, libc::SIGKILL);
-        }
+    for pid in numbers::listed(&children[..length]) {
+        sys::kill(pid, libc::SIGKILL);
     }
 }
 

@@ -5,9 +5,10 @@
 //! while nobody waits. It is forked when nothing is left of the run before, and no other process of its
 //! namespace runs beside it, so it is as untouched as any.
 
-use crate::run::{self, Descriptors};
-use crate::{message, sys};
-use hearth_shim_abi::{EXPECTED_LIMIT, PAGE_SHIFT, Request};
+use crate::serve::run::{self, Descriptors};
+use crate::sys::{self, message};
+use hearth_shim_abi::{EXPECTED_LIMIT, Request};
+use hearth_shim_pure::request;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -58,9 +59,7 @@ pub fn is_worthwhile() -> bool {
 /// In the new process: does what can be done ahead, waits for a request, and becomes the run.
 pub fn wait_to_run(socket: c_int, packet: &'static mut [u8]) {
     for entry in &EXPECTED[..EXPECTED_COUNT.load(Ordering::Relaxed)] {
-        let entry = entry.load(Ordering::Relaxed);
-        let address = (entry >> PAGE_SHIFT << PAGE_SHIFT) as usize;
-        let length = ((entry & ((1 << PAGE_SHIFT) - 1)) << PAGE_SHIFT) as usize;
+        let (address, length) = request::expected_pages(entry.load(Ordering::Relaxed));
         // SAFETY: the contents stay as they are; a range that is not mapped is an error and no more.
         let _ = unsafe { sys::call(libc::SYS_madvise, [address, length, MADV_POPULATE_WRITE, 0, 0, 0]) };
     }

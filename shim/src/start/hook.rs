@@ -1,7 +1,7 @@
 //! A warm point at a function: a breakpoint instruction, taken away when it is first reached.
 
-use crate::sys::{self, Result};
-use crate::{message, server};
+use crate::serve::server;
+use crate::sys::{self, Result, message};
 use hearth_shim_abi::{CONTROL_FD, EVENT_MAPPED, Event, REQUEST_WAIT_AT, Request};
 use std::ffi::{c_int, c_void};
 use std::ptr;

@@ -1,8 +1,10 @@
 //! The C library's functions that close descriptors. Programs close all that they do not know, and would close the channel with
 //! them; for them it is not there.
 
-use crate::real::{Real, real};
-use crate::{files, server, sys};
+use crate::serve::channel;
+use crate::serve::server;
+use crate::start::real::{Real, real};
+use crate::sys;
 use hearth_shim_abi::CHANNEL_FD;
 use std::ffi::{c_int, c_uint};
 
@@ -17,7 +19,7 @@ pub fn resolve() {
 }
 
 fn is_channel(fd: c_int) -> bool {
-    fd == CHANNEL_FD && server::is_run() && files::is_channel(fd)
+    fd == CHANNEL_FD && server::is_run() && channel::is_at(fd)
 }
 
 /// Closes a descriptor.

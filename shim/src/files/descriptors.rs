@@ -1,10 +1,10 @@
 //! What a subject has open at its warm point. A fork shares positions in files with its parent, so each run opens everything
 //! anew, in its own areas and where the subject stands in it; and its working directory.
 
-use crate::files;
-use crate::path::descriptor_path;
+use crate::files::early;
 use crate::sys::{self, Result};
 use hearth_shim_abi::{CONTROL_FD, FIRST_OWN_FD, PATH_LIMIT, SHIM_FD, UNREAD_TIME_S};
+use hearth_shim_pure::path::descriptor_path;
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -30,10 +30,6 @@ struct Directory(UnsafeCell<[u8; PATH_LIMIT + 1]>);
 unsafe impl Sync for Directory {}
 
 static DIRECTORY: Directory = Directory(UnsafeCell::new([0; PATH_LIMIT + 1]));
-
-fn identity(fd: c_int) -> [u64; 2] {
-    sys::describe(fd).map_or([0; 2], |record| [record.st_dev, record.st_ino])
-}
 
 /// Takes note of the streams, before the subject begins.
 pub fn remember_streams() {
@@ -61,8 +57,7 @@ pub fn remember() {
     let _ = sys::for_each_number(b"/proc/self/fd\0", |fd| {
         let is_stream = usize::try_from(fd).is_ok_and(|fd| fd < STREAMS.len() && !is_own_stream(fd));
         // Files that the shim keeps are copied with what it knows of them.
-        let is_shims =
-            fd >= FIRST_OWN_FD || matches!(fd, CONTROL_FD | SHIM_FD) || files::is_early_descriptor(fd);
+        let is_shims = fd >= FIRST_OWN_FD || matches!(fd, CONTROL_FD | SHIM_FD) || early::is_one(fd);
         if is_shims || is_stream {
             return;
         }
@@ -91,6 +86,11 @@ pub fn has_shared() -> bool {
 pub fn was_stdin_read() -> bool {
     !is_own_stream(0)
         && sys::describe(0).is_ok_and(|record| record.st_atime != UNREAD_TIME_S && is_first(0, &record))
+}
+
+/// What tells a file from others: device and inode.
+fn identity(fd: c_int) -> [u64; 2] {
+    sys::describe(fd).map_or([0; 2], |record| [record.st_dev, record.st_ino])
 }
 
 /// Is it what a stream was at the start?

@@ -1,4 +1,8 @@
 //! Memory for the start-up code; ends the process if something is allocated after the warm point.
+//!
+//! What is used after the warm point is static; what is too large for that is to be reserved before [`close`], by a module
+//! beside this one, as address space without access (`PROT_NONE`, `MAP_NORESERVE`), whose pieces become accessible when they
+//! are used. A plain run needs the same reservation: where the kernel puts the subject's own mappings shows in counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
