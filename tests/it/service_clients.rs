@@ -168,33 +168,35 @@ fn is_answered_as_ever(good: &mut Connection, kept: u64) {
     }
 }
 
-#[test]
-fn another_users_client_is_refused() {
-    if !crate::service::is_root() {
-        eprintln!("needs root to be another user; nothing was tried");
-        return;
+/// Only root can be another user.
+mod as_root {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root: tools/test runs it as root"]
+    fn another_users_client_is_refused() {
+        let directory = scratch();
+        let daemon = start(directory.path(), &[]);
+        // The directory keeps others out; were it open, the daemon would.
+        for (path, mode) in [(directory.path().to_owned(), 0o755), (daemon.address.socket(), 0o666)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+        }
+        let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
+            s.settimeout(5)\nprint(s.recv(1000)[4:].decode())\nprint(len(s.recv(1)))\n";
+        let output = run_ok(
+            Command::new("python3")
+                .args(["-c", script])
+                .arg(daemon.address.socket())
+                .current_dir("/")
+                .uid(65534)
+                .gid(65534),
+        );
+        let (welcome, rest) = output.split_once('\n').expect("two lines");
+        let welcome: Welcome = serde_json::from_str(welcome).expect("a welcome");
+        assert_eq!(welcome.refused.expect("it refuses").kind, FailureKind::Foreign);
+        assert_eq!(rest.trim(), "0", "and closes without having read anything");
+        // And a client does not trust a directory that others can enter.
+        let error = Address::at(directory.path().to_owned()).prepare().expect_err("others can enter it");
+        assert!(error.to_string().contains("HEARTH_RUNTIME_DIR"), "{error}");
     }
-    let directory = scratch();
-    let daemon = start(directory.path(), &[]);
-    // The directory keeps others out; were it open, the daemon would.
-    for (path, mode) in [(directory.path().to_owned(), 0o755), (daemon.address.socket(), 0o666)] {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
-    }
-    let script = "import socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
-        s.settimeout(5)\nprint(s.recv(1000)[4:].decode())\nprint(len(s.recv(1)))\n";
-    let output = run_ok(
-        Command::new("python3")
-            .args(["-c", script])
-            .arg(daemon.address.socket())
-            .current_dir("/")
-            .uid(65534)
-            .gid(65534),
-    );
-    let (welcome, rest) = output.split_once('\n').expect("two lines");
-    let welcome: Welcome = serde_json::from_str(welcome).expect("a welcome");
-    assert_eq!(welcome.refused.expect("it refuses").kind, FailureKind::Foreign);
-    assert_eq!(rest.trim(), "0", "and closes without having read anything");
-    // And a client does not trust a directory that others can enter.
-    let error = Address::at(directory.path().to_owned()).prepare().expect_err("others can enter it");
-    assert!(error.to_string().contains("HEARTH_RUNTIME_DIR"), "{error}");
 }

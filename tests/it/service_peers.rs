@@ -65,10 +65,6 @@ fn a_client_in_another_namespace_is_refused() {
 fn a_refused_client_learns_why() {
     let directory = scratch();
     let daemon = start_with_log(directory.path());
-    if !run(Command::new("unshare").args(["--user", "--map-current-user", "true"])).status.success() {
-        eprintln!("this machine does not let us have namespaces; nothing was tried");
-        return;
-    }
     for _ in 0..10 {
         let output = run(Command::new("unshare")
             .args(["--user", "--map-current-user", "--pid", "--fork"])
