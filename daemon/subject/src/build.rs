@@ -12,7 +12,7 @@ use crate::error::{AtPath, Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
 use crate::progress::{Progress, Stage};
-use crate::recipe::Recipe;
+use crate::recipes::Recipe;
 use crate::store::{Store, Subject};
 
 mod clock;

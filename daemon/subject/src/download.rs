@@ -7,7 +7,7 @@ use crate::build::command;
 use crate::build::failure::{error_lines, read_end};
 use crate::build::lock::Lock;
 use crate::error::{AtPath, Error, Result};
-use crate::recipe::Packaging;
+use crate::recipes::Packaging;
 use crate::store::Store;
 use crate::tree;
 
@@ -166,7 +166,7 @@ fn publish(partial: &Path, downloads: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::Recipe;
+    use crate::recipes::Recipe;
 
     #[test]
     fn versions_are_read_from_names() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::manifest::Level;
-use crate::recipe::Recipe;
+use crate::recipes::Recipe;
 
 /// The longest name, in bytes; it becomes a file name with a suffix.
 const NAME_LIMIT_BYTES: usize = 64;

@@ -9,7 +9,7 @@ use crate::build::command;
 use crate::build::lock::Lock;
 use crate::download::{self, Wanted};
 use crate::error::{AtPath, Error, Result};
-use crate::recipe::{Packaging, Recipe};
+use crate::recipes::{Packaging, Recipe};
 use crate::store::Store;
 use crate::tree;
 

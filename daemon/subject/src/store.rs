@@ -11,7 +11,7 @@ use crate::build::lock::{self, Lock};
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::{self, Manifest};
 use crate::name::SubjectId;
-use crate::recipe::Recipe;
+use crate::recipes::Recipe;
 use crate::tree;
 
 /// The cache directory of Hearth.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{AtPath, Error, Result};
-use crate::recipe::Packaging;
+use crate::recipes::Packaging;
 use crate::tree;
 
 use super::{STEP_LIMIT, Site, command};

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
-use crate::recipe::{Recipe, Requirement};
+use crate::recipes::{Recipe, Requirement};
 use crate::store::Store;
 use crate::tree;
 
