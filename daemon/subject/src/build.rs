@@ -8,6 +8,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::download::{self, Wanted};
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
@@ -50,7 +51,7 @@ pub struct Built {
 /// A failed build leaves nothing but its log, which the error names. An interrupted one is resumed by the next call.
 pub fn build(
     store: &Store,
-    recipe: Recipe,
+    recipe: &dyn Recipe,
     level: Level,
     jobs: NonZero<usize>,
     progress: &mut dyn Progress,
@@ -81,7 +82,7 @@ pub fn build(
 /// One build in progress: what is built, where, and whom to tell.
 struct Site<'a> {
     store: &'a Store,
-    recipe: Recipe,
+    recipe: &'a dyn Recipe,
     level: Level,
     id: SubjectId,
     directory: PathBuf,
@@ -126,7 +127,8 @@ impl Site<'_> {
             progress.advance(0, 0);
         };
         let kept_log = self.store.log_path(&self.id);
-        let path = crate::download::fetch(self.store, self.recipe.wanted(), &self.log, &kept_log, tick)?;
+        let wanted = Wanted::source_of(self.recipe);
+        let path = download::fetch(self.store, wanted, &self.log, &kept_log, tick)?;
         let package = finish::Package::of(path)?;
         Step::Downloaded.record(&self.directory, &package.to_note())?;
         Ok(package)

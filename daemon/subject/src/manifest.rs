@@ -45,10 +45,12 @@ impl Level {
 
     /// The compiler flags of the level, without the coverage ones.
     pub fn cflags(self) -> &'static str {
-        match self {
-            Level::Noopt | Level::PlainNoopt => "-O0 -g1",
-            Level::Opt | Level::PlainOpt => "-O2 -g1",
-        }
+        if self.is_optimized() { "-O2 -g1" } else { "-O0 -g1" }
+    }
+
+    /// Is the subject compiled with optimization?
+    pub fn is_optimized(self) -> bool {
+        matches!(self, Level::Opt | Level::PlainOpt)
     }
 
     /// Does the subject count what it executes?

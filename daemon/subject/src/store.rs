@@ -11,7 +11,7 @@ use crate::build::lock::{self, Lock};
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::{self, Manifest};
 use crate::name::SubjectId;
-use crate::recipes::Recipe;
+use crate::recipes;
 use crate::tree;
 
 /// The cache directory of Hearth.
@@ -172,7 +172,7 @@ impl Store {
             Some(id) => format!("make it with `{}` ({existing})", id.build_command()),
             None => format!(
                 "{existing}; `hearth subject build` makes {}, `hearth subject add` registers your own",
-                Recipe::ALL.map(|recipe| recipe.name()).join(", ")
+                recipes::names()
             ),
         };
         Error::NotFound { name: name.into(), hint }

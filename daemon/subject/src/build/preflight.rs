@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
-use crate::recipes::{Recipe, Requirement};
+use crate::recipes::{Packaging, Recipe, Requirement};
 use crate::store::Store;
 use crate::tree;
 
@@ -16,11 +16,12 @@ use super::command;
 const MB: u64 = 1_000_000;
 
 /// Checks that the tools and headers of a recipe are installed.
-pub(super) fn check_tools(recipe: Recipe) -> Result<()> {
-    let mut missing: Vec<&Requirement> =
-        recipe.tools().iter().filter(|(tool, _)| find_tool(tool).is_none()).collect();
+pub(super) fn check_tools(recipe: &dyn Recipe) -> Result<()> {
+    let mut missing = tools(recipe);
+    missing.retain(|(tool, _)| find_tool(tool).is_none());
     let compiler = find_tool("gcc").is_some();
-    missing.extend(recipe.headers().iter().filter(|(header, _)| !has_header(header, compiler)));
+    let headers = recipe.headers().iter();
+    missing.extend(headers.filter(|(header, _)| !has_header(header, compiler)));
     if missing.is_empty() {
         return Ok(());
     }
@@ -33,7 +34,7 @@ pub(super) fn check_tools(recipe: Recipe) -> Result<()> {
 }
 
 /// Checks that the disk has room for a build, counting what an interrupted one already wrote.
-pub(super) fn check_disk(store: &Store, recipe: Recipe, level: Level) -> Result<()> {
+pub(super) fn check_disk(store: &Store, recipe: &dyn Recipe, level: Level) -> Result<()> {
     let id = SubjectId::built(recipe, level);
     let available_mb = available_mb(store.root())?;
     let mut present_bytes = 0;
@@ -54,6 +55,23 @@ pub(super) fn check_disk(store: &Store, recipe: Recipe, level: Level) -> Result<
             available_mb,
         }),
     }
+}
+
+/// The tools a build runs, in the order in which they are told.
+fn tools(recipe: &dyn Recipe) -> Vec<Requirement> {
+    const EVERY: [Requirement; 6] = [
+        ("gcc", "gcc"),
+        ("make", "make"),
+        ("tar", "tar"),
+        ("xz", "xz-utils"),
+        ("apt-get", "apt"),
+        ("dpkg-deb", "dpkg"),
+    ];
+    let unpacking: &[Requirement] = match recipe.packaging() {
+        Packaging::Source => &[("dpkg-source", "dpkg-dev")],
+        Packaging::Tarball(_) => &[],
+    };
+    [&EVERY, unpacking, recipe.tools()].concat()
 }
 
 /// What an ordinary user may still write to the disk of `path`, or of its nearest existing parent.
