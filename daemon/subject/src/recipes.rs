@@ -10,6 +10,7 @@
 use std::fmt::Debug;
 use std::path::Path;
 
+use crate::build::BuildSystem;
 use crate::error::{Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
@@ -42,7 +43,7 @@ pub trait Recipe: Debug + Sync {
         &[]
     }
 
-    /// The tools a build runs, beside those that every build does.
+    /// The tools a build runs, beside the build system's and those that every build does.
     fn tools(&self) -> &'static [Requirement] {
         &[]
     }
@@ -53,11 +54,8 @@ pub trait Recipe: Debug + Sync {
     /// What a build at this level is expected to cost.
     fn cost(&self, level: Level) -> Cost;
 
-    /// The arguments of configure, which runs in `build` below the subject's directory.
-    fn configure_arguments(&self, level: Level, directory: &Path) -> Vec<String>;
-
-    /// The arguments of make, besides the number of jobs.
-    fn make_arguments(&self, level: Level) -> &'static [&'static str];
+    /// The build system of the source, with the arguments that make this variant.
+    fn build_system(&self, variant: &Variant<'_>) -> Box<dyn BuildSystem>;
 
     /// The program, relative to the subject's directory.
     fn binary(&self) -> &'static str;
@@ -85,6 +83,15 @@ impl PartialEq for dyn Recipe {
 
 impl Eq for dyn Recipe {}
 
+/// What is to be made by a recipe, and where. Options that a recipe has beyond these are fields here.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant<'a> {
+    /// How the subject is compiled.
+    pub level: Level,
+    /// The subject's directory, in whose `build` it is built and stays.
+    pub directory: &'a Path,
+}
+
 /// How a recipe's source is packaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packaging {
@@ -100,9 +107,9 @@ pub type Requirement = (&'static str, &'static str);
 /// What a build is expected to cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Compile lines in make's output.
+    /// Steps, as the build system counts them.
     pub compile_steps: u64,
-    /// Processor seconds of make.
+    /// Processor seconds of compiling.
     pub compile_seconds: u64,
     /// Disk space at the peak, in MB, packages and lists included.
     pub disk_mb: u64,

@@ -11,13 +11,13 @@ use crate::recipes::{Packaging, Recipe, Requirement};
 use crate::store::Store;
 use crate::tree;
 
-use super::command;
+use super::{BuildSystem, command};
 
 const MB: u64 = 1_000_000;
 
-/// Checks that the tools and headers of a recipe are installed.
-pub(super) fn check_tools(recipe: &dyn Recipe) -> Result<()> {
-    let mut missing = tools(recipe);
+/// Checks that the tools and headers of a recipe and its build system are installed.
+pub(super) fn check_tools(recipe: &dyn Recipe, system: &dyn BuildSystem) -> Result<()> {
+    let mut missing = tools(recipe, system);
     missing.retain(|(tool, _)| find_tool(tool).is_none());
     let compiler = find_tool("gcc").is_some();
     let headers = recipe.headers().iter();
@@ -58,20 +58,15 @@ pub(super) fn check_disk(store: &Store, recipe: &dyn Recipe, level: Level) -> Re
 }
 
 /// The tools a build runs, in the order in which they are told.
-fn tools(recipe: &dyn Recipe) -> Vec<Requirement> {
-    const EVERY: [Requirement; 6] = [
-        ("gcc", "gcc"),
-        ("make", "make"),
-        ("tar", "tar"),
-        ("xz", "xz-utils"),
-        ("apt-get", "apt"),
-        ("dpkg-deb", "dpkg"),
-    ];
+fn tools(recipe: &dyn Recipe, system: &dyn BuildSystem) -> Vec<Requirement> {
+    const COMPILER: Requirement = ("gcc", "gcc");
+    const PACKAGES: [Requirement; 4] =
+        [("tar", "tar"), ("xz", "xz-utils"), ("apt-get", "apt"), ("dpkg-deb", "dpkg")];
     let unpacking: &[Requirement] = match recipe.packaging() {
         Packaging::Source => &[("dpkg-source", "dpkg-dev")],
         Packaging::Tarball(_) => &[],
     };
-    [&EVERY, unpacking, recipe.tools()].concat()
+    [&[COMPILER], system.tools(), &PACKAGES, unpacking, recipe.tools()].concat()
 }
 
 /// What an ordinary user may still write to the disk of `path`, or of its nearest existing parent.

@@ -1,8 +1,7 @@
 //! The C compiler proper (cc1) of GCC, without the rest: two releases, which differ in figures and names alone.
 
-use std::path::Path;
-
-use super::{Cost, Packaging, Recipe, Requirement};
+use super::{Cost, Packaging, Recipe, Requirement, Variant};
+use crate::build::{BuildSystem, ConfigureMake};
 use crate::manifest::Level;
 
 /// A release of GCC.
@@ -73,29 +72,15 @@ impl Recipe for Gcc {
         if level.is_optimized() { self.opt } else { self.noopt }
     }
 
-    fn configure_arguments(&self, level: Level, _directory: &Path) -> Vec<String> {
-        let fixed = [
-            "--disable-bootstrap",
-            "--enable-languages=c",
-            "--disable-multilib",
-            "--enable-checking=release",
-            "--disable-nls",
-            "--disable-werror",
-            "--without-isl",
-            "--disable-libsanitizer",
-            "MAKEINFO=true",
-        ];
-        let mut arguments: Vec<String> = fixed.iter().map(|argument| argument.to_string()).collect();
+    fn build_system(&self, variant: &Variant<'_>) -> Box<dyn BuildSystem> {
+        let level = variant.level;
+        let mut configure = CONFIGURE_ARGUMENTS.map(str::to_owned).to_vec();
         if level.is_instrumented() {
-            arguments.push(format!("--enable-coverage={level}"));
+            configure.push(format!("--enable-coverage={level}"));
         }
-        arguments.push(format!("CFLAGS={}", level.cflags()));
-        arguments.push(format!("CXXFLAGS={}", level.cflags()));
-        arguments
-    }
-
-    fn make_arguments(&self, _level: Level) -> &'static [&'static str] {
-        MAKE_ARGUMENTS
+        configure.push(format!("CFLAGS={}", level.cflags()));
+        configure.push(format!("CXXFLAGS={}", level.cflags()));
+        Box::new(ConfigureMake { configure, make: MAKE_ARGUMENTS.map(str::to_owned).to_vec() })
     }
 
     fn binary(&self) -> &'static str {
@@ -116,9 +101,22 @@ impl Recipe for Gcc {
     }
 }
 
+/// C alone, without what the compiler proper does not need.
+const CONFIGURE_ARGUMENTS: [&str; 9] = [
+    "--disable-bootstrap",
+    "--enable-languages=c",
+    "--disable-multilib",
+    "--enable-checking=release",
+    "--disable-nls",
+    "--disable-werror",
+    "--without-isl",
+    "--disable-libsanitizer",
+    "MAKEINFO=true",
+];
+
 /// `all-gcc` with its innermost goal narrowed to cc1 and the headers it comes with (`stddef.h` and so on); the driver
 /// is made on the way. lto1, gcov and the others are left out.
-const MAKE_ARGUMENTS: &[&str] = &["all-gcc", "MAKEINFO=true", "TARGET-gcc=cc1 stmp-int-hdrs"];
+const MAKE_ARGUMENTS: [&str; 3] = ["all-gcc", "MAKEINFO=true", "TARGET-gcc=cc1 stmp-int-hdrs"];
 
 /// Run-time libraries, other languages and their tests. `gcc/d` stays: a generator reads a list of hooks there.
 const EXCLUDED: &[&str] = &[

@@ -1,8 +1,7 @@
 //! TinyCC, Debian's source package.
 
-use std::path::Path;
-
-use super::{Cost, Packaging, Recipe, Requirement};
+use super::{Cost, Packaging, Recipe, Requirement, Variant};
+use crate::build::{BuildSystem, ConfigureMake};
 use crate::manifest::Level;
 
 /// TinyCC.
@@ -38,20 +37,20 @@ impl Recipe for Tcc {
         Cost { compile_steps: 10, compile_seconds, disk_mb: 60 }
     }
 
-    fn configure_arguments(&self, level: Level, directory: &Path) -> Vec<String> {
-        let coverage = if level.is_instrumented() { " --coverage" } else { "" };
-        vec![
+    fn build_system(&self, variant: &Variant<'_>) -> Box<dyn BuildSystem> {
+        let level = variant.level;
+        let (cflags, ldflags) =
+            if level.is_instrumented() { (" --coverage", "--coverage") } else { ("", "") };
+        let configure = vec![
             "--cc=gcc".into(),
             // Makes the program find its own headers and run-time library where it was built.
-            format!("--tccdir={}", directory.join("build").display()),
-            format!("--extra-cflags={}{coverage}", level.cflags()),
-            format!("--extra-ldflags={}", coverage.trim_start()),
-        ]
-    }
-
-    fn make_arguments(&self, level: Level) -> &'static [&'static str] {
+            format!("--tccdir={}", variant.directory.join("build").display()),
+            format!("--extra-cflags={}{cflags}", level.cflags()),
+            format!("--extra-ldflags={ldflags}"),
+        ];
         // Its makefile appends -s, which would strip the symbols; a variable given here cannot be appended to.
-        if level.is_instrumented() { &["LDFLAGS=--coverage"] } else { &["LDFLAGS="] }
+        let make = vec![format!("LDFLAGS={ldflags}")];
+        Box::new(ConfigureMake { configure, make })
     }
 
     fn binary(&self) -> &'static str {
