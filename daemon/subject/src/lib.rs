@@ -14,6 +14,7 @@ pub mod atlas;
 pub mod build;
 mod digest;
 mod download;
+pub mod elf;
 mod error;
 mod manifest;
 mod mapped;

@@ -1,0 +1,401 @@
+//! Reading ELF files: what the headers, sections and symbols of a program or library say.
+//!
+//! Only what is asked for is read, each table in one go: a compiler has a hundred megabytes, and its names, read one by one,
+//! would take a second. Files are read, not mapped: one that is cut short meanwhile is to be an error, not a signal.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use goblin::container::{Container, Ctx, Endian};
+use goblin::elf::Elf;
+use goblin::elf::dynamic::{DT_NEEDED, Dyn};
+use goblin::elf::header::{self, Header};
+use goblin::elf::program_header::{PT_INTERP, PT_LOAD, ProgramHeader};
+use goblin::elf::section_header::{
+    SHN_UNDEF, SHN_XINDEX, SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB, SectionHeader,
+};
+use goblin::elf::sym::sym64::{SIZEOF_SYM, Sym};
+use goblin::elf::sym::{STT_FUNC, st_type};
+use scroll::Pread;
+
+/// What `e_phnum` is if there are more program headers than it can tell.
+const MANY_SEGMENTS: u16 = 0xffff;
+/// Pages begin at multiples of this.
+const PAGE_BYTES: u64 = 0x1000;
+/// The longest name of a library that is read, in bytes; names of files are no longer.
+const LIBRARY_NAME_LIMIT: u64 = 256;
+
+/// What is wrong with a section that is not inside of its file.
+const NOT_INSIDE: &str = "Invalid ELF section size or offset";
+
+/// The result of looking into an ELF file.
+pub type Result<T, E = ElfError> = std::result::Result<T, E>;
+
+/// Why an ELF file could not be looked into.
+#[derive(Debug, thiserror::Error)]
+pub enum ElfError {
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Unreadable(io::Error),
+    /// It is something else.
+    #[error("it does not start with the ELF magic")]
+    NoElf,
+    /// It is for machines of another kind.
+    #[error("it is not a 64-bit ELF file")]
+    Foreign,
+    /// It does not hold what its headers say.
+    #[error("its headers are damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// A 64-bit ELF file of any processor and either byte order.
+#[derive(Debug)]
+pub struct ElfFile {
+    file: File,
+    length_bytes: u64,
+    header: Header,
+    context: Ctx,
+}
+
+/// What kind of file an ELF file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileType {
+    /// A program.
+    Program,
+    /// A shared library.
+    Library,
+    /// An object file.
+    Object,
+    /// Something else, with this number.
+    Other(u16),
+}
+
+/// What the loader is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segments {
+    /// Is a loader named? A static program names none.
+    pub has_loader: bool,
+    /// The lowest address, of the first page; the greatest number if nothing is loaded.
+    pub first_address: u64,
+}
+
+/// Which symbols are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SymbolKind {
+    /// All, which stripping removes.
+    All,
+    /// Those that a file is linked by when it is loaded.
+    Dynamic,
+}
+
+/// The sections of a file.
+#[derive(Debug)]
+pub struct Sections<'a> {
+    elf: &'a ElfFile,
+    headers: Vec<SectionHeader>,
+    /// The section with the names of sections.
+    names: usize,
+}
+
+/// A symbol table.
+#[derive(Debug)]
+pub struct Symbols {
+    entries: Vec<u8>,
+    names: Vec<u8>,
+    order: Endian,
+}
+
+/// A symbol that is defined in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol<'a> {
+    /// Its name, a NUL and what follows in the table: few symbols are asked for their names, so few are searched for ends.
+    text: &'a [u8],
+    /// Its value: the address of what it stands for.
+    pub value: u64,
+    /// Does it stand for a function?
+    pub is_function: bool,
+}
+
+impl ElfFile {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no 64-bit ELF file.
+    pub fn new(file: File) -> Result<ElfFile> {
+        let length_bytes = file.metadata().map_err(ElfError::Unreadable)?.len();
+        let mut bytes = [0; header::header64::SIZEOF_EHDR];
+        let length = read_beginning(&file, &mut bytes).map_err(ElfError::Unreadable)?;
+        let bytes = &bytes[..length];
+        if !bytes.starts_with(header::ELFMAG) {
+            return Err(ElfError::NoElf);
+        }
+        let ident = bytes.get(..header::SIZEOF_IDENT).ok_or(ElfError::Foreign)?;
+        let has_order = matches!(ident[header::EI_DATA], header::ELFDATA2LSB | header::ELFDATA2MSB);
+        if ident[header::EI_CLASS] != header::ELFCLASS64
+            || ident[header::EI_VERSION] != header::EV_CURRENT
+            || !has_order
+        {
+            return Err(ElfError::Foreign);
+        }
+        let header = Elf::parse_header(bytes).map_err(|_| ElfError::Foreign)?;
+        let order = header.endianness().map_err(|_| ElfError::Foreign)?;
+        Ok(ElfFile { file, length_bytes, header, context: Ctx::new(Container::Big, order) })
+    }
+
+    /// What kind of file it is.
+    #[must_use]
+    pub fn file_type(&self) -> FileType {
+        match self.header.e_type {
+            header::ET_EXEC => FileType::Program,
+            // A position-independent program and a shared library differ in having an entry point.
+            header::ET_DYN if self.header.e_entry != 0 => FileType::Program,
+            header::ET_DYN => FileType::Library,
+            header::ET_REL => FileType::Object,
+            other => FileType::Other(other),
+        }
+    }
+
+    /// Is it for x86-64?
+    #[must_use]
+    pub fn is_x86_64(&self) -> bool {
+        self.header.e_machine == header::EM_X86_64
+    }
+
+    /// Reads what the loader is told.
+    ///
+    /// # Errors
+    /// If the headers are damaged.
+    pub fn segments(&self) -> Result<Segments> {
+        let mut segments = Segments { has_loader: false, first_address: u64::MAX };
+        for segment in self.program_headers()? {
+            match segment.p_type {
+                PT_INTERP => segments.has_loader = true,
+                PT_LOAD => {
+                    let page = segment.p_vaddr & !(PAGE_BYTES - 1);
+                    segments.first_address = segments.first_address.min(page);
+                }
+                _ => {}
+            }
+        }
+        Ok(segments)
+    }
+
+    /// Reads the list of sections.
+    ///
+    /// # Errors
+    /// If the headers are damaged.
+    pub fn sections(&self) -> Result<Sections<'_>> {
+        let headers = self.section_headers()?;
+        if headers.is_empty() {
+            return Ok(Sections { elf: self, headers, names: 0 });
+        }
+        let names = match u32::from(self.header.e_shstrndx) {
+            SHN_XINDEX => headers[0].sh_link as usize,
+            index => index as usize,
+        };
+        match names {
+            0 => Err(ElfError::Damaged("Missing ELF e_shstrndx")),
+            _ if names >= headers.len() => Err(ElfError::Damaged("Invalid ELF e_shstrndx")),
+            _ => Ok(Sections { elf: self, headers, names }),
+        }
+    }
+
+    fn program_headers(&self) -> Result<Vec<ProgramHeader>> {
+        let Header { e_phoff: offset, e_phnum: count, e_phentsize: size, .. } = self.header;
+        let count = match count {
+            _ if offset == 0 => 0,
+            MANY_SEGMENTS => {
+                let first = self.first_section()?;
+                let missing = ElfError::Damaged("Missing ELF section headers for e_phnum overflow");
+                u64::from(first.ok_or(missing)?.sh_info)
+            }
+            count => u64::from(count),
+        };
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if usize::from(size) != ProgramHeader::size(self.context) {
+            return Err(ElfError::Damaged("Invalid ELF program header entry size"));
+        }
+        let damaged = "Invalid ELF program header size or alignment";
+        let bytes = self.read(offset, count.saturating_mul(u64::from(size)), damaged)?;
+        ProgramHeader::parse(&bytes, 0, count as usize, self.context).map_err(|_| ElfError::Damaged(damaged))
+    }
+
+    fn section_headers(&self) -> Result<Vec<SectionHeader>> {
+        let Header { e_shoff: offset, e_shnum: count, e_shentsize: size, .. } = self.header;
+        let count = match count {
+            0 => self.first_section()?.map_or(0, |first| first.sh_size),
+            count => u64::from(count),
+        };
+        if offset == 0 || count == 0 {
+            return Ok(Vec::new());
+        }
+        self.check_section_size()?;
+        let damaged = "Invalid ELF section header offset/size/alignment";
+        let bytes = self.read(offset, count.saturating_mul(u64::from(size)), damaged)?;
+        SectionHeader::parse_from(&bytes, 0, count as usize, self.context)
+            .map_err(|_| ElfError::Damaged(damaged))
+    }
+
+    /// The first section header, which holds the numbers that are too large for the file's header.
+    fn first_section(&self) -> Result<Option<SectionHeader>> {
+        if self.header.e_shoff == 0 {
+            return Ok(None);
+        }
+        self.check_section_size()?;
+        let damaged = "Invalid ELF section header offset or size";
+        let bytes = self.read(self.header.e_shoff, SectionHeader::size(self.context) as u64, damaged)?;
+        bytes.pread_with(0, self.context).map(Some).map_err(|_| ElfError::Damaged(damaged))
+    }
+
+    fn check_section_size(&self) -> Result<()> {
+        match usize::from(self.header.e_shentsize) == SectionHeader::size(self.context) {
+            true => Ok(()),
+            false => Err(ElfError::Damaged("Invalid ELF section header entry size")),
+        }
+    }
+
+    /// Reads a part of the file. What is not in it is not asked for: a damaged header must not take all memory.
+    fn read(&self, offset: u64, size_bytes: u64, damaged: &'static str) -> Result<Vec<u8>> {
+        let is_inside = offset.checked_add(size_bytes).is_some_and(|end| end <= self.length_bytes);
+        let size = usize::try_from(size_bytes).ok().filter(|_| is_inside);
+        let mut bytes = vec![0; size.ok_or(ElfError::Damaged(damaged))?];
+        self.file.read_exact_at(&mut bytes, offset).map_err(ElfError::Unreadable)?;
+        Ok(bytes)
+    }
+}
+
+impl Sections<'_> {
+    /// Reads a symbol table; an empty one if there is none.
+    ///
+    /// # Errors
+    /// If the headers are damaged.
+    pub fn symbols(&self, kind: SymbolKind) -> Result<Symbols> {
+        let wanted = match kind {
+            SymbolKind::All => SHT_SYMTAB,
+            SymbolKind::Dynamic => SHT_DYNSYM,
+        };
+        let order = self.elf.context.le;
+        let Some(table) = self.headers.iter().find(|section| section.sh_type == wanted) else {
+            return Ok(Symbols { entries: Vec::new(), names: Vec::new(), order });
+        };
+        let entries = self.data(table, "Invalid ELF symbol table data")?;
+        let names = match self.strings(table)? {
+            Some(strings) => self.data(strings, NOT_INSIDE)?,
+            None => Vec::new(),
+        };
+        Ok(Symbols { entries, names, order })
+    }
+
+    /// The names of the libraries that are loaded with the file, as far as they are text.
+    ///
+    /// # Errors
+    /// If the headers are damaged.
+    pub fn needed_libraries(&self) -> Result<Vec<String>> {
+        let Some(table) = self.headers.iter().find(|section| section.sh_type == SHT_DYNAMIC) else {
+            return Ok(Vec::new());
+        };
+        let entries = self.data(table, NOT_INSIDE)?;
+        let Some(strings) = self.strings(table)? else { return Ok(Vec::new()) };
+        let entries = entries.chunks_exact(Dyn::size(Container::Big));
+        let entries = entries.filter_map(|bytes| bytes.pread_with::<Dyn>(0, self.elf.context).ok());
+        let needed = entries.filter(|entry| entry.d_tag == DT_NEEDED);
+        Ok(needed.filter_map(|entry| self.short_text(strings, entry.d_val)).collect())
+    }
+
+    /// The bytes of the first section with this name.
+    #[must_use]
+    pub fn named(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let names = self.data(self.headers.get(self.names)?, NOT_INSIDE).ok()?;
+        let section = self.headers.iter().find(|section| text_at(&names, section.sh_name) == Some(name))?;
+        self.data(section, NOT_INSIDE).ok()
+    }
+
+    /// The section with the names that a table refers to.
+    fn strings(&self, table: &SectionHeader) -> Result<Option<&SectionHeader>> {
+        match table.sh_link as usize {
+            0 => Ok(None),
+            link => match self.headers.get(link) {
+                Some(strings) if strings.sh_type == SHT_STRTAB => Ok(Some(strings)),
+                Some(_) => Err(ElfError::Damaged("Invalid ELF string section type")),
+                None => Err(ElfError::Damaged("Invalid ELF section index")),
+            },
+        }
+    }
+
+    fn data(&self, section: &SectionHeader, damaged: &'static str) -> Result<Vec<u8>> {
+        match section.sh_type {
+            SHT_NOBITS => Ok(Vec::new()),
+            _ => self.elf.read(section.sh_offset, section.sh_size, damaged),
+        }
+    }
+
+    /// A text that begins so far inside a section. The names that libraries are linked by can be megabytes: they are not
+    /// read for the sake of a few.
+    fn short_text(&self, section: &SectionHeader, offset: u64) -> Option<String> {
+        let size = section.sh_size.checked_sub(offset)?.min(LIBRARY_NAME_LIMIT);
+        let bytes = self.elf.read(section.sh_offset.checked_add(offset)?, size, NOT_INSIDE).ok()?;
+        std::str::from_utf8(text_at(&bytes, 0)?).ok().map(str::to_owned)
+    }
+}
+
+impl Symbols {
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.len() < SIZEOF_SYM
+    }
+
+    /// Those that are defined in the file.
+    pub fn defined(&self) -> impl Iterator<Item = Symbol<'_>> {
+        let entries = self.entries.chunks_exact(SIZEOF_SYM);
+        let symbols = entries.filter_map(|bytes| bytes.pread_with::<Sym>(0, self.order).ok());
+        let defined = symbols.filter(|symbol| u32::from(symbol.st_shndx) != SHN_UNDEF);
+        defined.filter_map(|symbol| {
+            let text = self.names.get(symbol.st_name as usize..)?;
+            Some(Symbol { text, value: symbol.st_value, is_function: st_type(symbol.st_info) == STT_FUNC })
+        })
+    }
+}
+
+impl<'a> Symbol<'a> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'a [u8] {
+        text_at(self.text, 0).unwrap_or(self.text)
+    }
+
+    /// Does its name begin with this?
+    #[must_use]
+    pub fn begins_with(&self, prefix: &[u8]) -> bool {
+        self.text.starts_with(prefix)
+    }
+
+    /// Is this its name?
+    #[must_use]
+    pub fn is_named(&self, name: &[u8]) -> bool {
+        self.text.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0))
+    }
+}
+
+/// Reads as much of a file's beginning as there is.
+fn read_beginning(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < bytes.len() {
+        match file.read_at(&mut bytes[length..], length as u64) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}
+
+/// The text that begins at `offset` and ends before a NUL.
+fn text_at(names: &[u8], offset: usize) -> Option<&[u8]> {
+    let rest = names.get(offset..)?;
+    Some(&rest[..memchr::memchr(0, rest)?])
+}
