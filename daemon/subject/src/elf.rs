@@ -399,3 +399,83 @@ fn text_at(names: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = names.get(offset..)?;
     Some(&rest[..memchr::memchr(0, rest)?])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn this_program() -> Vec<u8> {
+        fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    fn file_of(bytes: &[u8]) -> File {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        file.into_file()
+    }
+
+    #[test]
+    fn a_program_tells_its_symbols_libraries_and_sections() {
+        let elf = ElfFile::new(File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
+        assert_eq!(elf.file_type(), FileType::Program);
+        let segments = elf.segments().unwrap();
+        assert!(segments.has_loader && segments.first_address < u64::MAX, "{segments:?}");
+        let sections = elf.sections().unwrap();
+        let libraries = sections.needed_libraries().unwrap();
+        assert!(libraries.iter().any(|library| library.starts_with("libc.so")), "{libraries:?}");
+        assert!(!sections.named(b".comment").unwrap().is_empty());
+        assert_eq!(sections.named(b".no-such-section"), None);
+        let symbols = sections.symbols(SymbolKind::All).unwrap();
+        let main = symbols.defined().find(|symbol| symbol.is_named(b"main")).unwrap();
+        assert!(main.is_function && main.value != 0 && main.name() == b"main", "{main:?}");
+        assert!(main.begins_with(b"ma") && !main.is_named(b"mai") && !main.is_named(b"main2"));
+        let linked = sections.symbols(SymbolKind::Dynamic).unwrap();
+        assert!(!linked.is_empty() && linked.defined().all(|symbol| symbol.name() != b"malloc"));
+    }
+
+    #[test]
+    fn files_for_other_machines_are_told_apart() {
+        let bytes = this_program();
+        let table: [(usize, u8, &str); 4] = [
+            (header::EI_CLASS, header::ELFCLASS32, "64-bit"),
+            (header::EI_DATA, 0, "64-bit"),
+            (header::EI_VERSION, 0, "64-bit"),
+            (0, b'M', "ELF magic"),
+        ];
+        for (position, value, expected) in table {
+            let mut bytes = bytes[..4096].to_vec();
+            bytes[position] = value;
+            let problem = ElfFile::new(file_of(&bytes)).unwrap_err().to_string();
+            assert!(problem.contains(expected), "{position}: {problem}");
+        }
+        for length in [4, 15, 16, 63] {
+            assert!(matches!(ElfFile::new(file_of(&bytes[..length])), Err(ElfError::Foreign)), "{length}");
+        }
+    }
+
+    #[test]
+    fn both_byte_orders_are_read() {
+        let mut bytes = [0; 64];
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x02\x01");
+        bytes[16..20].copy_from_slice(&[0, 1, 0, 22]);
+        let elf = ElfFile::new(file_of(&bytes)).unwrap();
+        assert_eq!((elf.file_type(), elf.is_x86_64()), (FileType::Object, false));
+        assert!(elf.sections().unwrap().symbols(SymbolKind::All).unwrap().is_empty());
+        assert!(!elf.segments().unwrap().has_loader);
+    }
+
+    #[test]
+    fn what_is_not_in_the_file_is_damage_and_takes_no_memory() {
+        let bytes = this_program();
+        let cut = ElfFile::new(file_of(&bytes[..4096])).unwrap();
+        assert!(matches!(cut.sections(), Err(ElfError::Damaged(_))));
+        let mut bytes = bytes[..4096].to_vec();
+        // The section headers lie behind the file's header, and the first says how many there are: too many to count.
+        bytes[40..48].copy_from_slice(&64_u64.to_le_bytes());
+        bytes[60..62].copy_from_slice(&[0, 0]);
+        bytes[64 + 32..64 + 40].copy_from_slice(&u64::MAX.to_le_bytes());
+        let endless = ElfFile::new(file_of(&bytes)).unwrap();
+        assert!(matches!(endless.sections(), Err(ElfError::Damaged(_))));
+    }
+}

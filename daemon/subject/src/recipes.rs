@@ -159,4 +159,57 @@ mod tests {
         assert!(matches!(parse("gcc-11-opt", Some(Level::Noopt)), Err(Error::LevelConflict { .. })));
         assert!(matches!(parse("clang", None), Err(Error::UnknownRecipe { .. })));
     }
+
+    #[test]
+    fn every_name_at_every_level_parses_back() {
+        for &recipe in ALL {
+            assert_eq!(by_name(recipe.name()), Some(recipe));
+            assert_eq!(parse(recipe.name(), None).unwrap(), (recipe, Level::Noopt));
+            for level in Level::ALL {
+                let id = SubjectId::built(recipe, level);
+                assert_eq!(id.as_str(), format!("{}-{level}", recipe.name()));
+                assert_eq!(parse(id.as_str(), None).unwrap(), (recipe, level), "{id}");
+                assert_eq!(parse(recipe.name(), Some(level)).unwrap(), (recipe, level), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_told_in_order_and_are_of_one_recipe_each() {
+        assert_eq!(names(), "tcc, gcc-11, gcc-12");
+        for &recipe in ALL {
+            assert_eq!(ALL.iter().filter(|other| **other == recipe).count(), 1, "{}", recipe.name());
+        }
+    }
+
+    #[test]
+    fn what_a_subject_needs_is_built_and_kept() {
+        for recipe in ALL {
+            let name = recipe.name();
+            let binary = recipe.binary().strip_prefix("build/").unwrap_or_default();
+            assert!(recipe.kept().contains(&binary), "{name} prunes its program");
+            let notes = Path::new(recipe.notes());
+            assert!(notes.starts_with("build") && Path::new(recipe.binary()).starts_with(notes), "{name}");
+            assert!(recipe.smoke_arguments().contains(&"smoke.c"), "{name}");
+            for level in Level::ALL {
+                let Cost { compile_steps, compile_seconds, disk_mb } = recipe.cost(level);
+                assert!(compile_steps > 0 && compile_seconds > 0 && disk_mb > 0, "{name} {level}");
+            }
+        }
+    }
+
+    #[test]
+    fn sources_are_of_the_version_that_the_recipe_is_for() {
+        let table: [(&dyn Recipe, &str, &str, Packaging); 3] = [
+            (&TCC, "tcc", "0.9.27", Packaging::Source),
+            (&GCC_11, "gcc-11-source", "11.3.0", Packaging::Tarball("usr/src/gcc-11/gcc-11.3.0-dfsg.tar.xz")),
+            (&GCC_12, "gcc-12-source", "12.2.0", Packaging::Tarball("usr/src/gcc-12/gcc-12.2.0-dfsg.tar.xz")),
+        ];
+        assert_eq!(table.len(), ALL.len());
+        for (recipe, package, version, packaging) in table {
+            assert_eq!(recipe.package(), package);
+            assert_eq!(recipe.version(), version);
+            assert_eq!(recipe.packaging(), packaging);
+        }
+    }
 }

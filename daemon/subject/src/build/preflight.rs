@@ -104,7 +104,9 @@ fn preprocesses(header: &str) -> std::io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ConfigureMake;
     use super::*;
+    use crate::recipes;
 
     #[test]
     fn tools_are_found_by_path() {
@@ -115,5 +117,18 @@ mod tests {
     #[test]
     fn a_missing_directory_counts_on_its_parents_disk() {
         assert!(available_mb(Path::new("/no/such/directory")).unwrap() > 0);
+    }
+
+    #[test]
+    fn missing_tools_are_told_in_one_order() {
+        let every = ["gcc", "make", "tar", "xz", "apt-get", "dpkg-deb"];
+        let gcc = ["g++", "flex", "bison"];
+        let table: [(&dyn Recipe, &[&str]); 3] =
+            [(&recipes::TCC, &["dpkg-source"]), (&recipes::GCC_11, &gcc), (&recipes::GCC_12, &gcc)];
+        for (recipe, own) in table {
+            let system = ConfigureMake::default();
+            let found: Vec<&str> = tools(recipe, &system).iter().map(|(tool, _)| *tool).collect();
+            assert_eq!(found, [&every, own].concat(), "{}", recipe.name());
+        }
     }
 }

@@ -154,4 +154,19 @@ mod tests {
         Step::Extracted.forget(directory.path()).unwrap();
         assert_eq!(Step::Extracted.finished(directory.path()), None);
     }
+
+    #[test]
+    fn stamps_of_earlier_versions_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let table = [
+            (Step::Downloaded, "stage.downloaded"),
+            (Step::Extracted, "stage.extracted"),
+            (Step::Configured, "stage.configured"),
+            (Step::Built, "stage.built"),
+        ];
+        for (step, name) in table {
+            fs::write(directory.path().join(name), "note").unwrap();
+            assert_eq!(step.finished(directory.path()).as_deref(), Some("note"), "{name}");
+        }
+    }
 }
