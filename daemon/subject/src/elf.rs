@@ -7,28 +7,23 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use goblin::container::{Container, Ctx, Endian};
+use goblin::container::{Container, Ctx};
 use goblin::elf::Elf;
-use goblin::elf::dynamic::{DT_NEEDED, Dyn};
 use goblin::elf::header::{self, Header};
 use goblin::elf::program_header::{PT_INTERP, PT_LOAD, ProgramHeader};
-use goblin::elf::section_header::{
-    SHN_UNDEF, SHN_XINDEX, SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB, SectionHeader,
-};
-use goblin::elf::sym::sym64::{SIZEOF_SYM, Sym};
-use goblin::elf::sym::{STT_FUNC, st_type};
+use goblin::elf::section_header::{SHN_XINDEX, SectionHeader};
 use scroll::Pread;
+
+mod sections;
+mod symbols;
+
+pub use sections::Sections;
+pub use symbols::{Symbol, SymbolKind, Symbols};
 
 /// What `e_phnum` is if there are more program headers than it can tell.
 const MANY_SEGMENTS: u16 = 0xffff;
 /// Pages begin at multiples of this.
 const PAGE_BYTES: u64 = 0x1000;
-/// The longest name of a library that is read, in bytes; names of files are no longer.
-const LIBRARY_NAME_LIMIT: u64 = 256;
-
-/// What is wrong with a section that is not inside of its file.
-const NOT_INSIDE: &str = "Invalid ELF section size or offset";
-
 /// The result of looking into an ELF file.
 pub type Result<T, E = ElfError> = std::result::Result<T, E>;
 
@@ -78,43 +73,6 @@ pub struct Segments {
     pub has_loader: bool,
     /// The lowest address, of the first page; the greatest number if nothing is loaded.
     pub first_address: u64,
-}
-
-/// Which symbols are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SymbolKind {
-    /// All, which stripping removes.
-    All,
-    /// Those that a file is linked by when it is loaded.
-    Dynamic,
-}
-
-/// The sections of a file.
-#[derive(Debug)]
-pub struct Sections<'a> {
-    elf: &'a ElfFile,
-    headers: Vec<SectionHeader>,
-    /// The section with the names of sections.
-    names: usize,
-}
-
-/// A symbol table.
-#[derive(Debug)]
-pub struct Symbols {
-    entries: Vec<u8>,
-    names: Vec<u8>,
-    order: Endian,
-}
-
-/// A symbol that is defined in its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Symbol<'a> {
-    /// Its name, a NUL and what follows in the table: few symbols are asked for their names, so few are searched for ends.
-    text: &'a [u8],
-    /// Its value: the address of what it stands for.
-    pub value: u64,
-    /// Does it stand for a function?
-    pub is_function: bool,
 }
 
 impl ElfFile {
@@ -264,119 +222,6 @@ impl ElfFile {
         let mut bytes = vec![0; size.ok_or(ElfError::Damaged(damaged))?];
         self.file.read_exact_at(&mut bytes, offset).map_err(ElfError::Unreadable)?;
         Ok(bytes)
-    }
-}
-
-impl Sections<'_> {
-    /// Reads a symbol table; an empty one if there is none.
-    ///
-    /// # Errors
-    /// If the headers are damaged.
-    pub fn symbols(&self, kind: SymbolKind) -> Result<Symbols> {
-        let wanted = match kind {
-            SymbolKind::All => SHT_SYMTAB,
-            SymbolKind::Dynamic => SHT_DYNSYM,
-        };
-        let order = self.elf.context.le;
-        let Some(table) = self.headers.iter().find(|section| section.sh_type == wanted) else {
-            return Ok(Symbols { entries: Vec::new(), names: Vec::new(), order });
-        };
-        let entries = self.data(table, "Invalid ELF symbol table data")?;
-        let names = match self.strings(table)? {
-            Some(strings) => self.data(strings, NOT_INSIDE)?,
-            None => Vec::new(),
-        };
-        Ok(Symbols { entries, names, order })
-    }
-
-    /// The names of the libraries that are loaded with the file, as far as they are text.
-    ///
-    /// # Errors
-    /// If the headers are damaged.
-    pub fn needed_libraries(&self) -> Result<Vec<String>> {
-        let Some(table) = self.headers.iter().find(|section| section.sh_type == SHT_DYNAMIC) else {
-            return Ok(Vec::new());
-        };
-        let entries = self.data(table, NOT_INSIDE)?;
-        let Some(strings) = self.strings(table)? else { return Ok(Vec::new()) };
-        let entries = entries.chunks_exact(Dyn::size(Container::Big));
-        let entries = entries.filter_map(|bytes| bytes.pread_with::<Dyn>(0, self.elf.context).ok());
-        let needed = entries.filter(|entry| entry.d_tag == DT_NEEDED);
-        Ok(needed.filter_map(|entry| self.short_text(strings, entry.d_val)).collect())
-    }
-
-    /// The bytes of the first section with this name.
-    #[must_use]
-    pub fn named(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let names = self.data(self.headers.get(self.names)?, NOT_INSIDE).ok()?;
-        let section = self.headers.iter().find(|section| text_at(&names, section.sh_name) == Some(name))?;
-        self.data(section, NOT_INSIDE).ok()
-    }
-
-    /// The section with the names that a table refers to.
-    fn strings(&self, table: &SectionHeader) -> Result<Option<&SectionHeader>> {
-        match table.sh_link as usize {
-            0 => Ok(None),
-            link => match self.headers.get(link) {
-                Some(strings) if strings.sh_type == SHT_STRTAB => Ok(Some(strings)),
-                Some(_) => Err(ElfError::Damaged("Invalid ELF string section type")),
-                None => Err(ElfError::Damaged("Invalid ELF section index")),
-            },
-        }
-    }
-
-    fn data(&self, section: &SectionHeader, damaged: &'static str) -> Result<Vec<u8>> {
-        match section.sh_type {
-            SHT_NOBITS => Ok(Vec::new()),
-            _ => self.elf.read(section.sh_offset, section.sh_size, damaged),
-        }
-    }
-
-    /// A text that begins so far inside a section. The names that libraries are linked by can be megabytes: they are not
-    /// read for the sake of a few.
-    fn short_text(&self, section: &SectionHeader, offset: u64) -> Option<String> {
-        let size = section.sh_size.checked_sub(offset)?.min(LIBRARY_NAME_LIMIT);
-        let bytes = self.elf.read(section.sh_offset.checked_add(offset)?, size, NOT_INSIDE).ok()?;
-        std::str::from_utf8(text_at(&bytes, 0)?).ok().map(str::to_owned)
-    }
-}
-
-impl Symbols {
-    /// Are there none?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.len() < SIZEOF_SYM
-    }
-
-    /// Those that are defined in the file.
-    pub fn defined(&self) -> impl Iterator<Item = Symbol<'_>> {
-        let entries = self.entries.chunks_exact(SIZEOF_SYM);
-        let symbols = entries.filter_map(|bytes| bytes.pread_with::<Sym>(0, self.order).ok());
-        let defined = symbols.filter(|symbol| u32::from(symbol.st_shndx) != SHN_UNDEF);
-        defined.filter_map(|symbol| {
-            let text = self.names.get(symbol.st_name as usize..)?;
-            Some(Symbol { text, value: symbol.st_value, is_function: st_type(symbol.st_info) == STT_FUNC })
-        })
-    }
-}
-
-impl<'a> Symbol<'a> {
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &'a [u8] {
-        text_at(self.text, 0).unwrap_or(self.text)
-    }
-
-    /// Does its name begin with this?
-    #[must_use]
-    pub fn begins_with(&self, prefix: &[u8]) -> bool {
-        self.text.starts_with(prefix)
-    }
-
-    /// Is this its name?
-    #[must_use]
-    pub fn is_named(&self, name: &[u8]) -> bool {
-        self.text.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0))
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn finish(site: &mut Site<'_>, package: Package) -> Result<Subject> {
         }
     }
     smoke(site, &binary)?;
-    prune::prune(&directory.join("build"), recipe.kept())?;
+    prune::prune(&directory.join("build"), recipe.kept(), &*site.system)?;
     let notes = directory.join(recipe.notes());
     let count = tree::count_extension(&notes, "gcno")?;
     if count == 0 && site.level.is_instrumented() {

@@ -28,8 +28,9 @@ pub trait BuildSystem {
     /// Is this line of the compile command's output a step, as [`Cost`](crate::recipes::Cost) counts them?
     fn is_step(&self, line: &[u8]) -> bool;
 
-    /// Is a file with this name something that compiling makes, and takes for complete because it is there? One that was
-    /// being written when the build was interrupted is made again. So is a program, whatever its name.
+    /// Is a file with this name something that compiling makes, and that is trusted once it is there? What was being
+    /// written when a build was interrupted is made again; in a finished subject only notes stay. Programs are treated
+    /// alike, whatever their names.
     fn is_product(&self, path: &Path) -> bool;
 }
 
@@ -41,7 +42,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Starts a program with these arguments.
+    /// Runs a program with these arguments.
     pub fn new(program: &'static str, arguments: Vec<String>) -> Invocation {
         Invocation { program, arguments }
     }
