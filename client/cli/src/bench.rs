@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use hearth_client::protocol::Address;
 use hearth_localize::bugs::{self, FORMAT, Manifest, PROGRAMS, Sources};
 use hearth_localize::parallel::Connections;
-use hearth_subject::{Recipe, Store, source};
+use hearth_subject::{Store, recipes, source};
 use indicatif::ProgressStyle;
 use std::fs;
 use std::path::PathBuf;
@@ -40,8 +40,8 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
     let bar = terminal::progress_bar().with_style(ProgressStyle::with_template("{spinner} {wide_msg}")?);
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
     bar.set_message("unpacking the test suites of GCC 11.3 and 12.2 (a minute, once)");
-    let old = source::unpack(&store, Recipe::Gcc11, &PROGRAMS)?;
-    let new = source::unpack(&store, Recipe::Gcc12, &bugs::parts())?;
+    let old = source::unpack(&store, &recipes::GCC_11, &PROGRAMS)?;
+    let new = source::unpack(&store, &recipes::GCC_12, &bugs::parts())?;
     let scratch = tempfile::tempdir()?;
     let launcher = std::env::current_exe()?;
     let sources = Sources {

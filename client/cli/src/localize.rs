@@ -15,7 +15,8 @@ use hearth_localize::names::{FileNames, short_function};
 use hearth_localize::oracle::{Kind, Verdict, shown};
 use hearth_localize::parallel::Connections;
 use hearth_localize::technique::Technique;
-use hearth_subject::{Recipe, Store, source};
+use hearth_subject::recipes::{GCC_11, GCC_12, Recipe};
+use hearth_subject::{Store, source};
 use indicatif::ProgressStyle;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -123,12 +124,8 @@ impl SearchArgs {
         if self.ingredients.is_some() {
             return self.ingredients.clone();
         }
-        let recipe =
-            [Recipe::Gcc11, Recipe::Gcc12].into_iter().find(|recipe| subject.starts_with(recipe.name()))?;
-        let parts = match recipe {
-            Recipe::Gcc12 => bugs::parts(),
-            _ => bugs::PROGRAMS.to_vec(),
-        };
+        let recipe = [&GCC_11, &GCC_12].into_iter().find(|recipe| subject.starts_with(recipe.name()))?;
+        let parts = if *recipe == GCC_12 { bugs::parts() } else { bugs::PROGRAMS.to_vec() };
         match Store::open().and_then(|store| source::unpack(&store, recipe, &parts)) {
             Ok(directory) => Some(directory.join(INGREDIENTS)),
             Err(error) => {

@@ -15,7 +15,7 @@ use hearth_localize::replay::{
     Replayed, Setting, Summary, VERSION, first_programs, medians, over_time, overlap,
 };
 use hearth_localize::technique::Technique;
-use hearth_subject::{Recipe, Store, source};
+use hearth_subject::{Store, recipes, source};
 use indicatif::ProgressStyle;
 use std::fmt::{self, Write as _};
 use std::fs::{self, OpenOptions};
@@ -58,7 +58,7 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         manifest.format,
         bugs::FORMAT
     );
-    let programs = source::unpack(&Store::open()?, Recipe::Gcc12, &bugs::parts())?;
+    let programs = source::unpack(&Store::open()?, &recipes::GCC_12, &bugs::parts())?;
     let ingredients = args.search.ingredients(&manifest.subject, &args.techniques);
     let mut connections = Connections::open(&Address::of_user())?;
     let mut done = read_state(&args.state)?;

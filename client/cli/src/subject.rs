@@ -9,7 +9,7 @@ use std::thread;
 use crate::output;
 use anyhow::{Context, bail};
 use clap::{Subcommand, ValueEnum};
-use hearth_subject::{Addition, Level, Recipe, Store, SubjectId, build};
+use hearth_subject::{Addition, Level, Store, SubjectId, build, recipes};
 
 mod describe;
 mod progress;
@@ -119,7 +119,7 @@ pub fn run(command: SubjectCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn make(store: &Store, name: &str, level: Option<Level>, jobs: Option<NonZero<usize>>) -> anyhow::Result<()> {
-    let (recipe, level) = Recipe::parse(name, level)?;
+    let (recipe, level) = recipes::parse(name, level)?;
     let jobs = jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZero::<usize>::MIN);
     let mut reporter = Reporter::new(SubjectId::built(recipe, level).as_str());
     let result = build::build(store, recipe, level, jobs, &mut reporter);

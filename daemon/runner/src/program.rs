@@ -2,14 +2,9 @@
 
 use crate::error::{Error, ProgramProblem, Result};
 use hearth_coverage::demangle::demangle;
-use object::elf;
-use object::read::ReadCache;
-use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, Sym};
+use hearth_subject::elf::{self, ElfFile, Segments, Symbol, SymbolKind};
 use std::fs::File;
 use std::path::Path;
-
-type Header = elf::FileHeader64<object::Endianness>;
-type Symbol = elf::Sym64<object::Endianness>;
 
 /// The address sanitizer's run-time, as GCC links it.
 const SANITIZER: &str = "libasan.so";
@@ -40,8 +35,7 @@ pub struct Program {
 pub fn inspect(path: &Path, function: Option<&str>) -> Result<Program> {
     let at = |problem| Error::Program { path: path.to_owned(), problem };
     let file = File::open(path).map_err(|error| at(ProgramProblem::Unreadable(error)))?;
-    let data = ReadCache::new(file);
-    examine(&data, function.map(str::as_bytes)).map_err(|problem| at(ProgramProblem::Foreign(problem)))
+    examine(file, function.map(str::as_bytes)).map_err(|problem| at(ProgramProblem::Foreign(problem)))
 }
 
 /// Looks into a program that is to be kept warm. The function may also be a library's.
@@ -73,85 +67,56 @@ impl Program {
     }
 
     /// Takes note of a symbol that is looked for.
-    fn take_symbol(
-        &mut self,
-        symbol: &Symbol,
-        endian: object::Endianness,
-        names: &[u8],
-        function: Option<&[u8]>,
-    ) {
-        let Some(name) = names.get(symbol.st_name(endian) as usize..) else { return };
-        let Some(name) = name.split(|&byte| byte == 0).next() else { return };
-        if name == b"__gcov_root" {
-            self.gcov_root = Some(symbol.st_value(endian));
-        } else if name == b"__gcov_fork" {
+    fn take_symbol(&mut self, symbol: Symbol<'_>, function: Option<&[u8]>) {
+        if symbol.is_named(b"__gcov_root") {
+            self.gcov_root = Some(symbol.value);
+        } else if symbol.is_named(b"__gcov_fork") {
             self.has_gcov_fork = true;
-        } else if symbol.st_type() == elf::STT_FUNC && function.is_some_and(|wanted| is_named(name, wanted)) {
-            self.function = Some(symbol.st_value(endian));
+        } else if symbol.is_function && function.is_some_and(|wanted| is_known_as(symbol, wanted)) {
+            self.function = Some(symbol.value);
         }
     }
 }
 
-fn examine(data: &ReadCache<File>, function: Option<&[u8]>) -> std::result::Result<Program, &'static str> {
-    let header = Header::parse(data).map_err(|_| "it is not a 64-bit ELF file")?;
-    let endian = header.endian().map_err(|_| "its byte order is unknown")?;
-    if header.e_machine(endian) != elf::EM_X86_64 {
+fn examine(file: File, function: Option<&[u8]>) -> std::result::Result<Program, &'static str> {
+    let elf = ElfFile::new(file).map_err(|_| "it is not a 64-bit ELF file")?;
+    if !elf.is_x86_64() {
         return Err("it is for another processor");
     }
-    let damaged = |_| "its headers are damaged";
-    let mut program = Program { first_address: u64::MAX, ..Program::default() };
-    for segment in header.program_headers(endian, data).map_err(damaged)? {
-        match segment.p_type(endian) {
-            elf::PT_INTERP => program.has_loader = true,
-            elf::PT_LOAD => {
-                program.first_address = program.first_address.min(segment.p_vaddr(endian) & !0xfff)
-            }
-            _ => {}
-        }
-    }
-    let sections = header.sections(endian, data).map_err(damaged)?;
-    if let Some((entries, strings)) = sections.dynamic(endian, data).map_err(damaged)? {
-        let strings = sections.strings(endian, data, strings).map_err(damaged)?;
-        let needed = entries.iter().filter(|entry| entry.tag32(endian) == Some(elf::DT_NEEDED));
-        let names = needed.filter_map(|entry| strings.get(entry.val32(endian)?).ok());
-        let names = names.filter_map(|name| std::str::from_utf8(name).ok());
-        program.first_library = names.filter(|name| name.starts_with(SANITIZER)).map(str::to_owned).next();
-    }
-    let symbols = sections.symbols(endian, data, elf::SHT_SYMTAB).map_err(damaged)?;
-    program.has_symbols = !symbols.is_empty();
+    facts(&elf, function).map_err(|_| "its headers are damaged")
+}
+
+fn facts(elf: &ElfFile, function: Option<&[u8]>) -> elf::Result<Program> {
+    let Segments { has_loader, first_address } = elf.segments()?;
+    let sections = elf.sections()?;
+    let first_library =
+        sections.needed_libraries()?.into_iter().find(|library| library.starts_with(SANITIZER));
+    let symbols = sections.symbols(SymbolKind::All)?;
+    let has_symbols = !symbols.is_empty();
+    let mut program = Program { has_loader, has_symbols, first_address, first_library, ..Program::default() };
+    symbols.defined().for_each(|symbol| program.take_symbol(symbol, function));
     // A library that was stripped has those left that it is linked by.
-    let others = match function {
-        Some(_) => Some(sections.symbols(endian, data, elf::SHT_DYNSYM).map_err(damaged)?),
-        None => None,
-    };
-    for symbols in [Some(symbols), others].into_iter().flatten() {
-        // All names in one read: one by one they would take a second.
-        let names = match sections.section(symbols.string_section()) {
-            Ok(section) => section.data(endian, data).map_err(damaged)?,
-            Err(_) => &[],
-        };
-        let defined = symbols.iter().filter(|symbol| symbol.st_shndx(endian) != elf::SHN_UNDEF);
-        for symbol in defined {
-            program.take_symbol(symbol, endian, names, function);
-        }
-        if program.function.is_some() {
-            break;
-        }
+    if function.is_some() && program.function.is_none() {
+        let symbols = sections.symbols(SymbolKind::Dynamic)?;
+        symbols.defined().for_each(|symbol| program.take_symbol(symbol, function));
     }
     Ok(program)
 }
 
 /// Is a function known by this name, as it is or, in C++, as people write it without its parameters?
-fn is_named(symbol: &[u8], wanted: &[u8]) -> bool {
-    if symbol == wanted {
+fn is_known_as(symbol: Symbol<'_>, wanted: &[u8]) -> bool {
+    if symbol.is_named(wanted) {
         return true;
     }
+    if !symbol.begins_with(b"_Z") {
+        return false;
+    }
     // The last part of a qualified name stands in the mangled one as it is.
-    let last = wanted.rsplit(|&byte| byte == b':').next().unwrap_or(wanted);
-    if !symbol.starts_with(b"_Z") || !symbol.windows(last.len()).any(|part| part == last) {
+    let (mangled, last) = (symbol.name(), wanted.rsplit(|&byte| byte == b':').next().unwrap_or(wanted));
+    if !mangled.windows(last.len()).any(|part| part == last) {
         return false;
     }
     let mut readable = Vec::new();
-    demangle(symbol, &mut readable);
+    demangle(mangled, &mut readable);
     readable.split(|&byte| byte == b'(').next() == Some(wanted)
 }

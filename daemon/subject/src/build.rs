@@ -8,11 +8,12 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::download::{self, Wanted};
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
 use crate::progress::{Progress, Stage};
-use crate::recipe::Recipe;
+use crate::recipes::{Recipe, Variant};
 use crate::store::{Store, Subject};
 
 mod clock;
@@ -25,14 +26,17 @@ pub(crate) mod lock;
 mod preflight;
 mod prune;
 mod resume;
+mod system;
 
 use clock::Clock;
-use counting::CompileCounter;
+use counting::StepCounter;
 use lock::Lock;
 use resume::Step;
 
-/// No machine we know compiles this long; a make that does hangs.
-const MAKE_LIMIT: Duration = Duration::from_secs(12 * 3600);
+pub use system::{BuildSystem, ConfigureMake, Invocation};
+
+/// No machine we know compiles this long; a build that does hangs.
+const COMPILE_LIMIT: Duration = Duration::from_secs(12 * 3600);
 /// Extracting and configuring take seconds; this is for slow disks.
 const STEP_LIMIT: Duration = Duration::from_secs(3600);
 
@@ -50,7 +54,7 @@ pub struct Built {
 /// A failed build leaves nothing but its log, which the error names. An interrupted one is resumed by the next call.
 pub fn build(
     store: &Store,
-    recipe: Recipe,
+    recipe: &dyn Recipe,
     level: Level,
     jobs: NonZero<usize>,
     progress: &mut dyn Progress,
@@ -60,18 +64,30 @@ pub fn build(
         return Ok(Built { subject, fresh: false });
     }
     progress.stage(Stage::Checking, Duration::from_secs(1));
-    preflight::check_tools(recipe)?;
+    let directory = store.directory(&id);
+    let system = recipe.build_system(&Variant { level, directory: &directory });
+    preflight::check_tools(recipe, &*system)?;
     let _lock = Lock::acquire(store, &id, progress)?;
     if let Some(subject) = store.load(&id)? {
         return Ok(Built { subject, fresh: false });
     }
     preflight::check_disk(store, recipe, level)?;
-    let directory = store.directory(&id);
     fs::create_dir_all(&directory).at("create", &directory)?;
     let log = directory.join("build.log");
     let clock = Clock::resume(&directory);
-    let mut site =
-        Site { store, recipe, level, id, directory, log, jobs, clock, stage: Stage::Checking, progress };
+    let mut site = Site {
+        store,
+        recipe,
+        level,
+        system,
+        id,
+        directory,
+        log,
+        jobs,
+        clock,
+        stage: Stage::Checking,
+        progress,
+    };
     match site.build() {
         Ok(subject) => Ok(Built { subject, fresh: true }),
         Err(error) => Err(failure::conclude(store, &site.id, site.stage, error)),
@@ -81,8 +97,9 @@ pub fn build(
 /// One build in progress: what is built, where, and whom to tell.
 struct Site<'a> {
     store: &'a Store,
-    recipe: Recipe,
+    recipe: &'a dyn Recipe,
     level: Level,
+    system: Box<dyn BuildSystem>,
     id: SubjectId,
     directory: PathBuf,
     log: PathBuf,
@@ -126,7 +143,8 @@ impl Site<'_> {
             progress.advance(0, 0);
         };
         let kept_log = self.store.log_path(&self.id);
-        let path = crate::download::fetch(self.store, self.recipe.wanted(), &self.log, &kept_log, tick)?;
+        let wanted = Wanted::source_of(self.recipe);
+        let path = download::fetch(self.store, wanted, &self.log, &kept_log, tick)?;
         let package = finish::Package::of(path)?;
         Step::Downloaded.record(&self.directory, &package.to_note())?;
         Ok(package)
@@ -149,9 +167,8 @@ impl Site<'_> {
         let build = self.directory.join("build");
         crate::tree::remove(&build)?;
         fs::create_dir_all(&build).at("create", &build)?;
-        let mut command = command::tool("../source/configure");
-        command.args(self.recipe.configure_arguments(self.level, &self.directory)).current_dir(&build);
-        self.run(&mut command, STEP_LIMIT)?;
+        let mut command = self.system.configure().command();
+        self.run(command.current_dir(&build), STEP_LIMIT)?;
         Step::Configured.record(&self.directory, "")
     }
 
@@ -160,7 +177,7 @@ impl Site<'_> {
             return Ok(());
         }
         let build = self.directory.join("build");
-        let present = resume::delete_suspects(&build)?;
+        let present = resume::delete_suspects(&build, &*self.system)?;
         let cost = self.recipe.cost(self.level);
         let total = cost.compile_steps;
         let left = total.saturating_sub(present);
@@ -168,17 +185,14 @@ impl Site<'_> {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get).min(self.jobs.get());
         let seconds = cost.compile_seconds * left / total / processors as u64;
         self.enter(Stage::Compiling, Duration::from_secs(seconds.max(1)));
-        let mut command = command::tool("make");
-        command
-            .arg(format!("-j{}", self.jobs))
-            .args(self.recipe.make_arguments(self.level))
-            .current_dir(&build);
+        let mut command = self.system.compile(self.jobs).command();
+        command.current_dir(&build);
         // Instrumented programs run during the build; their counters are of no use to anyone.
         let discarded = self.directory.join("discarded");
         command.env("GCOV_PREFIX", &discarded);
-        let mut counter = CompileCounter::starting_at(present);
+        let mut counter = StepCounter::starting_at(present, &*self.system);
         let (progress, clock) = (&mut *self.progress, &mut self.clock);
-        command::run(&mut command, &self.log, MAKE_LIMIT, &mut |output| {
+        command::run(&mut command, &self.log, COMPILE_LIMIT, &mut |output| {
             counter.feed(output);
             clock.tick();
             progress.advance(counter.count().min(total), total);

@@ -7,7 +7,7 @@ use crate::build::command;
 use crate::build::failure::{error_lines, read_end};
 use crate::build::lock::Lock;
 use crate::error::{AtPath, Error, Result};
-use crate::recipe::Packaging;
+use crate::recipes::{Packaging, Recipe};
 use crate::store::Store;
 use crate::tree;
 
@@ -25,6 +25,13 @@ pub(crate) struct Wanted<'a> {
     pub(crate) version: Option<&'a str>,
     /// How it is packaged.
     pub(crate) packaging: Packaging,
+}
+
+impl Wanted<'static> {
+    /// The package with a recipe's source.
+    pub(crate) fn source_of(recipe: &dyn Recipe) -> Self {
+        Wanted { name: recipe.package(), version: Some(recipe.version()), packaging: recipe.packaging() }
+    }
 }
 
 /// The package file (a `.deb`, or a `.dsc` with its tarballs beside it), downloaded if it is not there yet. What is
@@ -166,7 +173,7 @@ fn publish(partial: &Path, downloads: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::Recipe;
+    use crate::recipes::{GCC_11, GCC_12};
 
     #[test]
     fn versions_are_read_from_names() {
@@ -185,22 +192,22 @@ mod tests {
     fn other_versions_are_refused() {
         let uris =
             |version: &str| format!("'http://a.test/x.deb' gcc-11-source_{version}_all.deb 1 SHA256:0\n");
-        check_version(Recipe::Gcc11.wanted(), &uris("11.3.0-12")).unwrap();
+        check_version(Wanted::source_of(&GCC_11), &uris("11.3.0-12")).unwrap();
         for version in ["11.4.0-1", "11.3.01-1", "11.3.0.1-1"] {
-            let error = check_version(Recipe::Gcc11.wanted(), &uris(version)).unwrap_err();
+            let error = check_version(Wanted::source_of(&GCC_11), &uris(version)).unwrap_err();
             assert!(matches!(error, Error::WrongVersion { found, .. } if found == version));
         }
-        assert!(check_version(Recipe::Gcc11.wanted(), "").is_err());
+        assert!(check_version(Wanted::source_of(&GCC_11), "").is_err());
     }
 
     #[test]
     fn finished_downloads_are_found() {
         let downloads = tempfile::tempdir().unwrap();
-        assert_eq!(present(downloads.path(), Recipe::Gcc12.wanted()).unwrap(), None);
+        assert_eq!(present(downloads.path(), Wanted::source_of(&GCC_12)).unwrap(), None);
         fs::write(downloads.path().join("gcc-12-source_12.1.0-1_all.deb"), "").unwrap();
-        assert_eq!(present(downloads.path(), Recipe::Gcc12.wanted()).unwrap(), None);
+        assert_eq!(present(downloads.path(), Wanted::source_of(&GCC_12)).unwrap(), None);
         let wanted = downloads.path().join("gcc-12-source_12.2.0-14+deb12u1_all.deb");
         fs::write(&wanted, "").unwrap();
-        assert_eq!(present(downloads.path(), Recipe::Gcc12.wanted()).unwrap(), Some(wanted));
+        assert_eq!(present(downloads.path(), Wanted::source_of(&GCC_12)).unwrap(), Some(wanted));
     }
 }

@@ -45,10 +45,12 @@ impl Level {
 
     /// The compiler flags of the level, without the coverage ones.
     pub fn cflags(self) -> &'static str {
-        match self {
-            Level::Noopt | Level::PlainNoopt => "-O0 -g1",
-            Level::Opt | Level::PlainOpt => "-O2 -g1",
-        }
+        if self.is_optimized() { "-O2 -g1" } else { "-O0 -g1" }
+    }
+
+    /// Is the subject compiled with optimization?
+    pub fn is_optimized(self) -> bool {
+        matches!(self, Level::Opt | Level::PlainOpt)
     }
 
     /// Does the subject count what it executes?
@@ -245,5 +247,44 @@ mod tests {
             let reason = parse(text).unwrap_err();
             assert!(reason.contains(expected), "{text}: {reason}");
         }
+    }
+
+    /// What earlier versions have written: their subjects must load, and those built now look the same.
+    const WRITTEN: &str = r#"{
+  "format": 1,
+  "name": "gcc-11",
+  "level": "plain-noopt",
+  "kind": "built",
+  "version": "11.3.0",
+  "compiler": "gcc 12",
+  "flags": {
+    "configure": "../source/configure",
+    "cflags": "-O0 -g1"
+  },
+  "source_package": {
+    "path": "p.deb",
+    "sha256": "00"
+  },
+  "binary": {
+    "path": "build/gcc/cc1",
+    "sha256": "11"
+  },
+  "notes": {
+    "directory": "build/gcc",
+    "count": 500
+  },
+  "source": "source",
+  "build_seconds": 480,
+  "built_at": 1700000000
+}
+"#;
+
+    #[test]
+    fn manifests_are_the_same_byte_for_byte() {
+        let directory = tempfile::tempdir().unwrap();
+        let manifest = sample("gcc-11", Some(Level::PlainNoopt));
+        assert_eq!(parse(WRITTEN).unwrap(), manifest);
+        manifest.save(directory.path()).unwrap();
+        assert_eq!(fs::read_to_string(directory.path().join(FILE_NAME)).unwrap(), WRITTEN);
     }
 }

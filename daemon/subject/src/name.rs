@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::manifest::Level;
-use crate::recipe::Recipe;
+use crate::recipes::{self, Recipe};
 
 /// The longest name, in bytes; it becomes a file name with a suffix.
 const NAME_LIMIT_BYTES: usize = 64;
@@ -15,18 +15,14 @@ pub struct SubjectId(String);
 
 impl SubjectId {
     /// The id of a recipe's subject at a level.
-    pub fn built(recipe: Recipe, level: Level) -> SubjectId {
+    pub fn built(recipe: &dyn Recipe, level: Level) -> SubjectId {
         SubjectId(format!("{}-{level}", recipe.name()))
     }
 
     /// The id of a subject that a user adds: any valid name that no recipe claims.
     pub fn added(name: &str) -> Result<SubjectId> {
         check(name)?;
-        let claimed = |recipe: &Recipe| {
-            recipe.name() == name
-                || Level::ALL.iter().any(|&level| SubjectId::built(*recipe, level).0 == name)
-        };
-        match Recipe::ALL.iter().any(claimed) {
+        match recipes::by_name(name).is_some() || SubjectId(name.into()).recipe().is_some() {
             true => Err(Error::ReservedName { name: name.into() }),
             false => Ok(SubjectId(name.into())),
         }
@@ -41,7 +37,7 @@ impl SubjectId {
     /// The ids a name may stand for, the preferred first.
     pub fn candidates(name: &str) -> Result<Vec<SubjectId>> {
         check(name)?;
-        Ok(match Recipe::ALL.into_iter().find(|recipe| recipe.name() == name) {
+        Ok(match recipes::by_name(name) {
             Some(recipe) => [Level::Noopt, Level::Opt].map(|level| SubjectId::built(recipe, level)).to_vec(),
             None => vec![SubjectId(name.into())],
         })
@@ -53,11 +49,9 @@ impl SubjectId {
     }
 
     /// The recipe and level that make this subject, if it is a built-in one.
-    pub fn recipe(&self) -> Option<(Recipe, Level)> {
-        Recipe::ALL
-            .into_iter()
-            .flat_map(|recipe| Level::ALL.map(|level| (recipe, level)))
-            .find(|&(recipe, level)| SubjectId::built(recipe, level) == *self)
+    pub fn recipe(&self) -> Option<(&'static dyn Recipe, Level)> {
+        let mut all = recipes::ALL.iter().flat_map(|&recipe| Level::ALL.map(|level| (recipe, level)));
+        all.find(|&(recipe, level)| SubjectId::built(recipe, level) == *self)
     }
 
     /// The command that makes this subject, or finishes making it.
@@ -73,22 +67,6 @@ impl SubjectId {
 impl fmt::Display for SubjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// Finds the recipe a user asks to build: `gcc-11`, or `gcc-11-opt` with the level inside.
-pub(crate) fn parse_build(name: &str, asked: Option<Level>) -> Result<(Recipe, Level)> {
-    check(name)?;
-    if let Some(recipe) = Recipe::ALL.into_iter().find(|recipe| recipe.name() == name) {
-        return Ok((recipe, asked.unwrap_or(Level::Noopt)));
-    }
-    let known = || Recipe::ALL.map(|recipe| recipe.name()).join(", ");
-    let (recipe, named) = SubjectId(name.into())
-        .recipe()
-        .ok_or_else(|| Error::UnknownRecipe { name: name.into(), known: known() })?;
-    match asked {
-        Some(asked) if asked != named => Err(Error::LevelConflict { name: name.into(), named, asked }),
-        _ => Ok((recipe, named)),
     }
 }
 
@@ -132,15 +110,6 @@ mod tests {
             assert!(matches!(SubjectId::added(name), Err(Error::ReservedName { .. })), "{name}");
         }
         assert_eq!(SubjectId::added("gcc-13").unwrap().as_str(), "gcc-13");
-    }
-
-    #[test]
-    fn builds_are_parsed() {
-        assert_eq!(parse_build("tcc", None).unwrap(), (Recipe::Tcc, Level::Noopt));
-        assert_eq!(parse_build("gcc-12", Some(Level::Opt)).unwrap(), (Recipe::Gcc12, Level::Opt));
-        assert_eq!(parse_build("gcc-11-opt", None).unwrap(), (Recipe::Gcc11, Level::Opt));
-        assert!(matches!(parse_build("gcc-11-opt", Some(Level::Noopt)), Err(Error::LevelConflict { .. })));
-        assert!(matches!(parse_build("clang", None), Err(Error::UnknownRecipe { .. })));
     }
 
     #[test]

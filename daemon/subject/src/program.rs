@@ -1,14 +1,10 @@
-//! Looking into an ELF program: can Hearth find its gcov counters?
+//! Looking into a program: can Hearth find its gcov counters?
 
-use std::fs;
+use std::fs::File;
 use std::path::Path;
 
-use object::elf;
-use object::read::elf::{FileHeader, SectionHeader, Sym};
-
+use crate::elf::{ElfError, ElfFile, FileType, Symbol, SymbolKind};
 use crate::error::{AtPath, Error, Result};
-
-type Header = elf::FileHeader64<object::Endianness>;
 
 /// What a usable program says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,51 +15,44 @@ pub struct Program {
 
 /// Checks that `path` is an ELF executable with a symbol table and gcov's run-time in it.
 pub fn inspect(path: &Path) -> Result<Program> {
-    let bytes = fs::read(path).at("read", path)?;
-    let fact = examine(&bytes).map_err(|reason| Error::NotExecutable { path: path.to_path_buf(), reason })?;
-    match fact {
-        Fact::Stripped => Err(Error::Stripped { path: path.to_path_buf() }),
-        Fact::Uninstrumented => Err(Error::NotInstrumented { path: path.to_path_buf() }),
-        Fact::Instrumented(program) => Ok(program),
+    let path_buf = || path.to_path_buf();
+    let file = File::open(path).at("read", path)?;
+    match examine(file) {
+        Ok(Fact::Instrumented(program)) => Ok(program),
+        Ok(Fact::Uninstrumented) => Err(Error::NotInstrumented { path: path_buf() }),
+        Ok(Fact::Stripped) => Err(Error::Stripped { path: path_buf() }),
+        Ok(Fact::Other(reason)) => Err(Error::NotExecutable { path: path_buf(), reason }),
+        Err(ElfError::Unreadable(error)) => Err(error).at("read", path),
+        Err(problem) => Err(Error::NotExecutable { path: path_buf(), reason: problem.to_string() }),
     }
 }
 
 enum Fact {
+    Other(String),
     Stripped,
     Uninstrumented,
     Instrumented(Program),
 }
 
-fn examine(bytes: &[u8]) -> Result<Fact, String> {
-    if !bytes.starts_with(&elf::ELFMAG) {
-        return Err("it does not start with the ELF magic".into());
+fn examine(file: File) -> Result<Fact, ElfError> {
+    let elf = ElfFile::new(file)?;
+    match elf.file_type() {
+        FileType::Program => {}
+        FileType::Library => return Ok(Fact::Other("it is a shared library".into())),
+        FileType::Object => return Ok(Fact::Other("it is an object file".into())),
+        FileType::Other(number) => return Ok(Fact::Other(format!("its ELF type is {number}"))),
     }
-    let header = Header::parse(bytes).map_err(|_| "it is not a 64-bit ELF file".to_string())?;
-    let broken = |error: object::Error| format!("its headers are damaged: {error}");
-    let endian = header.endian().map_err(broken)?;
-    match header.e_type(endian) {
-        elf::ET_EXEC => {}
-        // A position-independent program and a shared library differ in having an entry point.
-        elf::ET_DYN if header.e_entry(endian) != 0 => {}
-        elf::ET_DYN => return Err("it is a shared library".into()),
-        elf::ET_REL => return Err("it is an object file".into()),
-        other => return Err(format!("its ELF type is {other}")),
-    }
-    let sections = header.sections(endian, bytes).map_err(broken)?;
-    let symbols = sections.symbols(endian, bytes, elf::SHT_SYMTAB).map_err(broken)?;
+    let sections = elf.sections()?;
+    let symbols = sections.symbols(SymbolKind::All)?;
     if symbols.is_empty() {
         return Ok(Fact::Stripped);
     }
     // Hidden in the program when libgcov is linked statically, as gcc does.
-    let runtime = symbols.iter().any(|symbol| {
-        let defined = symbol.st_shndx(endian) != elf::SHN_UNDEF;
-        defined && matches!(symbol.name(endian, symbols.strings()), Ok(b"__gcov_root" | b"__gcov_init"))
-    });
-    if !runtime {
+    let is_runtime = |symbol: Symbol<'_>| symbol.is_named(b"__gcov_root") || symbol.is_named(b"__gcov_init");
+    if !symbols.defined().any(is_runtime) {
         return Ok(Fact::Uninstrumented);
     }
-    let comment = sections.iter().find(|section| sections.section_name(endian, section) == Ok(b".comment"));
-    let compiler = comment.and_then(|section| first_text(section.data(endian, bytes).ok()?));
+    let compiler = sections.named(b".comment").and_then(|data| first_text(&data));
     Ok(Fact::Instrumented(Program { compiler }))
 }
 
@@ -76,9 +65,16 @@ fn first_text(data: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    fn examine_bytes(bytes: &[u8]) -> Result<Fact, ElfError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), bytes).unwrap();
+        examine(file.into_file())
+    }
 
     fn reason(bytes: &[u8]) -> String {
-        examine(bytes).err().unwrap_or_default()
+        examine_bytes(bytes).err().map(|problem| problem.to_string()).unwrap_or_default()
     }
 
     #[test]
@@ -98,10 +94,10 @@ mod tests {
     fn damaged_programs_do_not_panic() {
         let mut bytes = fs::read(std::env::current_exe().unwrap()).unwrap();
         bytes.truncate(4096);
-        let _ = examine(&bytes);
+        let _ = examine_bytes(&bytes);
         for position in 4..64 {
             let saved = std::mem::replace(&mut bytes[position], 0xff);
-            let _ = examine(&bytes);
+            let _ = examine_bytes(&bytes);
             bytes[position] = saved;
         }
     }

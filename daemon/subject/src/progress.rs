@@ -11,9 +11,9 @@ pub enum Stage {
     Downloading,
     /// Unpacking it.
     Extracting,
-    /// Running configure.
+    /// Preparing the build, as by configure.
     Configuring,
-    /// Running make.
+    /// Compiling it.
     Compiling,
     /// Checking the program, pruning what is not needed, recording the manifest.
     Finishing,

@@ -9,7 +9,7 @@ use crate::build::command;
 use crate::build::lock::Lock;
 use crate::download::{self, Wanted};
 use crate::error::{AtPath, Error, Result};
-use crate::recipe::{Packaging, Recipe};
+use crate::recipes::{Packaging, Recipe};
 use crate::store::Store;
 use crate::tree;
 
@@ -20,7 +20,7 @@ const UNPACK_LIMIT: Duration = Duration::from_secs(30 * 60);
 ///
 /// # Errors
 /// If the package cannot be had or unpacked.
-pub fn unpack(store: &Store, recipe: Recipe, parts: &[&str]) -> Result<PathBuf> {
+pub fn unpack(store: &Store, recipe: &dyn Recipe, parts: &[&str]) -> Result<PathBuf> {
     let directory = store.root().join("sources").join(recipe.package());
     let is_there = || parts.iter().all(|part| directory.join(part).exists());
     if is_there() {
@@ -35,7 +35,7 @@ pub fn unpack(store: &Store, recipe: Recipe, parts: &[&str]) -> Result<PathBuf> 
     let (package, source) = (partial.join("package"), partial.join("source"));
     fs::create_dir_all(&source).at("create", &source)?;
     let log = partial.join("log");
-    let file = download::fetch(store, recipe.wanted(), &log, &log, &mut || {})?;
+    let file = download::fetch(store, Wanted::source_of(recipe), &log, &log, &mut || {})?;
     let Packaging::Tarball(member) = recipe.packaging() else {
         return Err(Error::BadPackage { package: file, wanted: "a tarball".into() });
     };

@@ -11,7 +11,7 @@ use crate::build::lock::{self, Lock};
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::{self, Manifest};
 use crate::name::SubjectId;
-use crate::recipe::Recipe;
+use crate::recipes;
 use crate::tree;
 
 /// The cache directory of Hearth.
@@ -172,7 +172,7 @@ impl Store {
             Some(id) => format!("make it with `{}` ({existing})", id.build_command()),
             None => format!(
                 "{existing}; `hearth subject build` makes {}, `hearth subject add` registers your own",
-                Recipe::ALL.map(|recipe| recipe.name()).join(", ")
+                recipes::names()
             ),
         };
         Error::NotFound { name: name.into(), hint }
@@ -223,6 +223,7 @@ impl Subject {
 mod tests {
     use super::*;
     use crate::manifest::{Level, sample};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn store_with(ids: &[(&str, Option<Level>)]) -> (tempfile::TempDir, Store) {
         let root = tempfile::tempdir().unwrap();
@@ -269,5 +270,58 @@ mod tests {
         for root in ["relative", "/with space", "/a:b", "/a$b"] {
             assert!(matches!(Store::at(root.into()), Err(Error::UnusableCacheRoot { .. })), "{root}");
         }
+    }
+
+    #[test]
+    fn a_half_written_manifest_makes_no_subject() {
+        let (root, store) = store_with(&[]);
+        let directory = root.path().join("subjects/mine");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(".manifest.json.new"), "{\"format\": 1, \"name\"").unwrap();
+        assert!(store.load(&SubjectId::exact("mine").unwrap()).unwrap().is_none());
+        assert!(matches!(store.find("mine"), Err(Error::Incomplete { id, .. }) if id == "mine"));
+        assert!(matches!(&store.list().unwrap()[..], [Entry::Incomplete { builder: None, .. }]));
+        store.remove(&store.resolve("mine").unwrap()).unwrap();
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_bad_manifest_is_named_and_hides_no_other_subject() {
+        let (root, store) = store_with(&[("good", None), ("bad", None)]);
+        let manifest = root.path().join("subjects/bad/manifest.json");
+        fs::write(&manifest, "{").unwrap();
+        assert!(matches!(store.find("bad"), Err(Error::BadManifest { path, .. }) if path == manifest));
+        assert_eq!(store.find("good").unwrap().id(), "good");
+        let entries = store.list().unwrap();
+        assert!(
+            matches!(&entries[..], [Entry::Damaged { id, .. }, Entry::Ready(_)] if id.as_str() == "bad"),
+            "{entries:?}"
+        );
+        store.remove(&store.resolve("bad").unwrap()).unwrap();
+        assert_eq!(store.list().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_subject_that_is_removed_meanwhile_is_whole_or_gone() {
+        let (root, store) = store_with(&[("mine", None)]);
+        let id = SubjectId::exact("mine").unwrap();
+        let expected = sample("mine", None);
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    store.remove(&id).unwrap();
+                    fs::create_dir_all(root.path().join("subjects/mine")).unwrap();
+                    expected.save(&store.directory(&id)).unwrap();
+                }
+                done.store(true, Ordering::Release);
+            });
+            while !done.load(Ordering::Acquire) {
+                if let Some(subject) = store.load(&id).unwrap() {
+                    assert_eq!(subject.manifest, expected);
+                }
+            }
+        });
+        assert_eq!(store.find("mine").unwrap().manifest, expected);
     }
 }

@@ -15,7 +15,7 @@ use hearth_localize::mutate::{Program, rules};
 use hearth_localize::oracle::{Oracle, Verdict};
 use hearth_localize::parallel::Connections;
 use hearth_localize::toolchain::Toolchain;
-use hearth_subject::{Recipe, Store, Subject, source};
+use hearth_subject::{Store, Subject, recipes, source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -40,7 +40,7 @@ pub fn run(
 ) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
     let store = Store::open()?;
     let found = needs::subjects(&store, subjects)?;
-    let program = source::unpack(&store, Recipe::Gcc12, &bugs::parts())?.join(PROGRAM);
+    let program = source::unpack(&store, &recipes::GCC_12, &bugs::parts())?.join(PROGRAM);
     let mut results = BTreeMap::new();
     for (name, subject) in subjects.iter().zip(found) {
         let result = measure(hearth, &subject, &program, repeat).with_context(|| format!("on {name}"))?;

@@ -1,26 +1,28 @@
-//! Counting compile lines in make's output, for the progress bar.
+//! Counting the steps in the output of a build system, for the progress bar.
+
+use super::BuildSystem;
 
 /// Longer lines are counted by their beginning alone.
 const LINE_LIMIT_BYTES: usize = 16 * 1024;
 
-/// Counts compile lines in output that arrives in pieces.
-#[derive(Debug, Default)]
-pub(super) struct CompileCounter {
+/// Counts the steps in output that arrives in pieces.
+pub(super) struct StepCounter<'a> {
+    system: &'a dyn BuildSystem,
     line: Vec<u8>,
     count: u64,
 }
 
-impl CompileCounter {
+impl<'a> StepCounter<'a> {
     /// A counter that starts at what earlier sessions have compiled.
-    pub(super) fn starting_at(count: u64) -> CompileCounter {
-        CompileCounter { line: Vec::new(), count }
+    pub(super) fn starting_at(count: u64, system: &'a dyn BuildSystem) -> StepCounter<'a> {
+        StepCounter { system, line: Vec::new(), count }
     }
 
     /// Takes the next piece of output.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if byte == b'\n' {
-                self.count += u64::from(is_compile(&self.line));
+                self.count += u64::from(self.system.is_step(&self.line));
                 self.line.clear();
             } else if self.line.len() < LINE_LIMIT_BYTES {
                 self.line.push(byte);
@@ -28,19 +30,15 @@ impl CompileCounter {
         }
     }
 
-    /// The compile lines so far.
+    /// The steps so far.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 }
 
-fn is_compile(line: &[u8]) -> bool {
-    let compiler = line.starts_with(b"gcc ") || line.starts_with(b"g++ ");
-    compiler && line.windows(4).any(|window| window == b" -c ")
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::ConfigureMake;
     use super::*;
 
     const OUTPUT: &[u8] = b"make[1]: Entering directory\n\
@@ -52,15 +50,17 @@ mod tests {
 
     #[test]
     fn only_compile_lines_count() {
-        let mut counter = CompileCounter::starting_at(10);
+        let system = ConfigureMake::default();
+        let mut counter = StepCounter::starting_at(10, &system);
         counter.feed(OUTPUT);
         assert_eq!(counter.count(), 13);
     }
 
     #[test]
     fn pieces_count_as_the_whole() {
+        let system = ConfigureMake::default();
         for size in 1..OUTPUT.len() {
-            let mut counter = CompileCounter::default();
+            let mut counter = StepCounter::starting_at(0, &system);
             OUTPUT.chunks(size).for_each(|piece| counter.feed(piece));
             assert_eq!(counter.count(), 3, "pieces of {size}");
         }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use crate::download::{self, Wanted};
 use crate::error::{AtPath, Error, Result};
-use crate::recipe::Packaging;
+use crate::recipes::Packaging;
 use crate::tree;
 
 use super::{STEP_LIMIT, Site, command};
@@ -13,7 +14,8 @@ use super::{STEP_LIMIT, Site, command};
 pub(super) fn extract(site: &mut Site<'_>) -> Result<()> {
     // fetch() is quick here: the file is in the downloads, unless someone has just deleted it.
     let kept_log = site.store.log_path(&site.id);
-    let package = crate::download::fetch(site.store, site.recipe.wanted(), &site.log, &kept_log, &mut || {})?;
+    let wanted = Wanted::source_of(site.recipe);
+    let package = download::fetch(site.store, wanted, &site.log, &kept_log, &mut || {})?;
     let source = site.directory.join("source");
     tree::remove(&source)?;
     match site.recipe.packaging() {

@@ -61,14 +61,12 @@ pub(super) fn finish(site: &mut Site<'_>, package: Package) -> Result<Subject> {
         }
     }
     smoke(site, &binary)?;
-    prune::prune(&directory.join("build"), recipe.kept())?;
+    prune::prune(&directory.join("build"), recipe.kept(), &*site.system)?;
     let notes = directory.join(recipe.notes());
     let count = tree::count_extension(&notes, "gcno")?;
     if count == 0 && site.level.is_instrumented() {
         return Err(Error::NoNotes { directory: notes });
     }
-    let arguments = recipe.configure_arguments(site.level, &directory);
-    let quoted: Vec<String> = arguments.iter().map(|argument| quote(argument)).collect();
     let manifest = Manifest {
         format: FORMAT,
         name: recipe.name().into(),
@@ -77,7 +75,7 @@ pub(super) fn finish(site: &mut Site<'_>, package: Package) -> Result<Subject> {
         version: Some(version(site, &package)),
         compiler: Some(compiler()?),
         flags: Some(Flags {
-            configure: format!("../source/configure {}", quoted.join(" ")),
+            configure: site.system.configure().to_string(),
             cflags: site.level.cflags().into(),
         }),
         source_package: Some(FileRecord { path: package.file_name.into(), sha256: package.sha256 }),
@@ -129,10 +127,6 @@ fn version(site: &Site<'_>, package: &Package) -> String {
 fn compiler() -> Result<String> {
     let text = command::capture(command::tool("gcc").arg("--version"))?;
     Ok(text.lines().next().unwrap_or("unknown").to_string())
-}
-
-fn quote(argument: &str) -> String {
-    if argument.contains(' ') { format!("'{argument}'") } else { argument.to_string() }
 }
 
 #[cfg(test)]

@@ -7,20 +7,21 @@ use std::process::Stdio;
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
-use crate::recipe::{Recipe, Requirement};
+use crate::recipes::{Packaging, Recipe, Requirement};
 use crate::store::Store;
 use crate::tree;
 
-use super::command;
+use super::{BuildSystem, command};
 
 const MB: u64 = 1_000_000;
 
-/// Checks that the tools and headers of a recipe are installed.
-pub(super) fn check_tools(recipe: Recipe) -> Result<()> {
-    let mut missing: Vec<&Requirement> =
-        recipe.tools().iter().filter(|(tool, _)| find_tool(tool).is_none()).collect();
+/// Checks that the tools and headers of a recipe and its build system are installed.
+pub(super) fn check_tools(recipe: &dyn Recipe, system: &dyn BuildSystem) -> Result<()> {
+    let mut missing = tools(recipe, system);
+    missing.retain(|(tool, _)| find_tool(tool).is_none());
     let compiler = find_tool("gcc").is_some();
-    missing.extend(recipe.headers().iter().filter(|(header, _)| !has_header(header, compiler)));
+    let headers = recipe.headers().iter();
+    missing.extend(headers.filter(|(header, _)| !has_header(header, compiler)));
     if missing.is_empty() {
         return Ok(());
     }
@@ -33,7 +34,7 @@ pub(super) fn check_tools(recipe: Recipe) -> Result<()> {
 }
 
 /// Checks that the disk has room for a build, counting what an interrupted one already wrote.
-pub(super) fn check_disk(store: &Store, recipe: Recipe, level: Level) -> Result<()> {
+pub(super) fn check_disk(store: &Store, recipe: &dyn Recipe, level: Level) -> Result<()> {
     let id = SubjectId::built(recipe, level);
     let available_mb = available_mb(store.root())?;
     let mut present_bytes = 0;
@@ -54,6 +55,18 @@ pub(super) fn check_disk(store: &Store, recipe: Recipe, level: Level) -> Result<
             available_mb,
         }),
     }
+}
+
+/// The tools a build runs, in the order in which they are told.
+fn tools(recipe: &dyn Recipe, system: &dyn BuildSystem) -> Vec<Requirement> {
+    const COMPILER: Requirement = ("gcc", "gcc");
+    const PACKAGES: [Requirement; 4] =
+        [("tar", "tar"), ("xz", "xz-utils"), ("apt-get", "apt"), ("dpkg-deb", "dpkg")];
+    let unpacking: &[Requirement] = match recipe.packaging() {
+        Packaging::Source => &[("dpkg-source", "dpkg-dev")],
+        Packaging::Tarball(_) => &[],
+    };
+    [&[COMPILER], system.tools(), &PACKAGES, unpacking, recipe.tools()].concat()
 }
 
 /// What an ordinary user may still write to the disk of `path`, or of its nearest existing parent.
@@ -91,7 +104,9 @@ fn preprocesses(header: &str) -> std::io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ConfigureMake;
     use super::*;
+    use crate::recipes;
 
     #[test]
     fn tools_are_found_by_path() {
@@ -102,5 +117,18 @@ mod tests {
     #[test]
     fn a_missing_directory_counts_on_its_parents_disk() {
         assert!(available_mb(Path::new("/no/such/directory")).unwrap() > 0);
+    }
+
+    #[test]
+    fn missing_tools_are_told_in_one_order() {
+        let every = ["gcc", "make", "tar", "xz", "apt-get", "dpkg-deb"];
+        let gcc = ["g++", "flex", "bison"];
+        let table: [(&dyn Recipe, &[&str]); 3] =
+            [(&recipes::TCC, &["dpkg-source"]), (&recipes::GCC_11, &gcc), (&recipes::GCC_12, &gcc)];
+        for (recipe, own) in table {
+            let system = ConfigureMake::default();
+            let found: Vec<&str> = tools(recipe, &system).iter().map(|(tool, _)| *tool).collect();
+            assert_eq!(found, [&every, own].concat(), "{}", recipe.name());
+        }
     }
 }

@@ -10,8 +10,11 @@ use std::path::Path;
 use crate::error::{AtPath, Result};
 use crate::tree;
 
-/// Removes from `build` all objects, archives, programs and `.gcda` files but the `kept` ones (relative paths).
-pub(super) fn prune(build: &Path, kept: &[&str]) -> Result<()> {
+use super::BuildSystem;
+
+/// Removes from `build` what the build system has made, programs and `.gcda` files, but the notes and the `kept` ones
+/// (relative paths).
+pub(super) fn prune(build: &Path, kept: &[&str], system: &dyn BuildSystem) -> Result<()> {
     tree::for_each_file(build, &mut |entry| {
         let path = entry.path();
         let relative = path.strip_prefix(build).unwrap_or(&path);
@@ -19,7 +22,7 @@ pub(super) fn prune(build: &Path, kept: &[&str]) -> Result<()> {
             return Ok(());
         }
         let metadata = entry.metadata().at("inspect", &path)?;
-        if is_expendable(&path) || is_program(&path, &metadata)? {
+        if is_expendable(&path, system) || is_program(&path, &metadata)? {
             fs::remove_file(&path).at("remove", &path)?;
         }
         Ok(())
@@ -36,13 +39,14 @@ pub(super) fn is_program(path: &Path, metadata: &Metadata) -> Result<bool> {
     Ok(magic == *b"\x7fELF")
 }
 
-fn is_expendable(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("o" | "lo" | "a" | "la" | "so" | "gcda"))
+fn is_expendable(path: &Path, system: &dyn BuildSystem) -> bool {
+    let is_notes = tree::has_extension(path, "gcno");
+    tree::has_extension(path, "gcda") || (system.is_product(path) && !is_notes)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ConfigureMake;
     use super::*;
 
     #[test]
@@ -66,7 +70,7 @@ mod tests {
             fs::write(build.join(name), b"\x7fELF\x02").unwrap();
             fs::set_permissions(build.join(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        prune(build, &["bcheck.o", "gcc/cc1"]).unwrap();
+        prune(build, &["bcheck.o", "gcc/cc1"], &ConfigureMake::default()).unwrap();
         for (name, stays) in table.into_iter().chain([("gcc/cc1", true), ("gcc/build/genattr", false)]) {
             assert_eq!(build.join(name).exists(), stays, "{name}");
         }

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 use crate::error::{AtPath, Result};
 use crate::tree;
 
+use super::{BuildSystem, prune};
+
 /// A compile that was cut short wrote last; none takes longer than this on the machines we know.
 const SUSPECT_WINDOW: Duration = Duration::from_secs(60);
 
@@ -19,7 +21,7 @@ pub(super) enum Step {
     Extracted,
     /// `build/` is configured.
     Configured,
-    /// make has finished.
+    /// All is compiled.
     Built,
 }
 
@@ -57,13 +59,13 @@ impl Step {
 }
 
 /// Deletes the objects, notes, archives and programs written within a minute of the newest one: a kill may have left
-/// them truncated, and make trusts whatever exists. Returns how many objects are left.
-pub(super) fn delete_suspects(build: &Path) -> Result<u64> {
+/// them truncated, and build systems trust whatever exists. Returns how many objects are left.
+pub(super) fn delete_suspects(build: &Path, system: &dyn BuildSystem) -> Result<u64> {
     let mut products: Vec<(PathBuf, SystemTime)> = Vec::new();
     tree::for_each_file(build, &mut |entry| {
         let path = entry.path();
         let metadata = entry.metadata().at("inspect", &path)?;
-        if is_product(&path, &metadata)? {
+        if system.is_product(&path) || prune::is_program(&path, &metadata)? {
             products.push((path.clone(), metadata.modified().at("inspect", &path)?));
         }
         Ok(())
@@ -88,16 +90,9 @@ fn remove_if_there(path: &Path) -> Result<()> {
     }
 }
 
-fn is_product(path: &Path, metadata: &fs::Metadata) -> Result<bool> {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    match extension {
-        Some("o" | "lo" | "a" | "la" | "gcno" | "so") => Ok(true),
-        _ => Ok(super::prune::is_program(path, metadata)?),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::ConfigureMake;
     use super::*;
     use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
@@ -134,7 +129,7 @@ mod tests {
         for path in [&program, &script] {
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        assert_eq!(delete_suspects(root).unwrap(), 1);
+        assert_eq!(delete_suspects(root, &ConfigureMake::default()).unwrap(), 1);
         for (name, _, _, stays) in table {
             assert_eq!(root.join(name).exists(), stays, "{name}");
         }
@@ -145,7 +140,7 @@ mod tests {
     #[test]
     fn an_empty_tree_is_fine() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(delete_suspects(directory.path()).unwrap(), 0);
+        assert_eq!(delete_suspects(directory.path(), &ConfigureMake::default()).unwrap(), 0);
     }
 
     #[test]
@@ -158,5 +153,20 @@ mod tests {
         Step::Extracted.forget(directory.path()).unwrap();
         Step::Extracted.forget(directory.path()).unwrap();
         assert_eq!(Step::Extracted.finished(directory.path()), None);
+    }
+
+    #[test]
+    fn stamps_of_earlier_versions_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let table = [
+            (Step::Downloaded, "stage.downloaded"),
+            (Step::Extracted, "stage.extracted"),
+            (Step::Configured, "stage.configured"),
+            (Step::Built, "stage.built"),
+        ];
+        for (step, name) in table {
+            fs::write(directory.path().join(name), "note").unwrap();
+            assert_eq!(step.finished(directory.path()).as_deref(), Some("note"), "{name}");
+        }
     }
 }
