@@ -6,15 +6,15 @@ use crate::terminal;
 use anyhow::{Context, ensure};
 use clap::Args;
 use hearth_client::protocol::Address;
-use hearth_localize::bugs::{self, Bug, BugKind, Manifest};
-use hearth_localize::localize::{Progress, Request, localize};
-use hearth_localize::oracle::Refusal;
-use hearth_localize::parallel::Connections;
-use hearth_localize::plot::{Axis, BarChart, LineChart, Paper, Series};
-use hearth_localize::replay::{
+use hearth_experiment::bugs::{self, Bug, BugKind, Manifest};
+use hearth_experiment::replay::{
     Replayed, Setting, Summary, VERSION, first_programs, medians, over_time, overlap,
 };
+use hearth_localize::connections::Connections;
+use hearth_localize::localize::{Progress, Request, localize};
+use hearth_localize::oracle::Refusal;
 use hearth_localize::technique::Technique;
+use hearth_report::plot::{Axis, BarChart, LineChart, Paper, Series};
 use hearth_subject::{Recipe, Store, source};
 use indicatif::ProgressStyle;
 use std::fmt::{self, Write as _};

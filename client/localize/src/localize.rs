@@ -1,16 +1,17 @@
 //! Localizes a bug: judges what is close to the failing compile, and ranks by what they executed.
 
-use crate::options::{flips, levels};
+use crate::connections::Connections;
 use crate::oracle::{Kind, Oracle, Refusal, Verdict, shown};
-use crate::parallel::Connections;
 use crate::session::{Candidate, Session, is_of_the_machine};
-use crate::stack::Stack;
 use crate::technique::Technique;
-use crate::toolchain::Toolchain;
 use crate::witnesses::{self, Search};
 use anyhow::bail;
 use hearth_client::protocol::{Aggregation, Coverage, Formula, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
+use hearth_compiler::options::{flips, levels};
+use hearth_compiler::spent::Spent;
+use hearth_compiler::stack::Stack;
+use hearth_compiler::toolchain::Toolchain;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -113,19 +114,6 @@ pub struct Sample {
     pub passing: usize,
     /// The first files.
     pub files: Vec<Suspect>,
-}
-
-/// Where the time went, added up over all threads.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Spent {
-    /// Compiles.
-    pub compile: Duration,
-    /// The assembler and the linker.
-    pub link: Duration,
-    /// Executions of the compiled programs.
-    pub execute: Duration,
-    /// Comparisons of spectra, and rankings.
-    pub rank: Duration,
 }
 
 /// What was found.

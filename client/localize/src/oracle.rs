@@ -1,9 +1,9 @@
 //! Does a program still fail? A crash must be the same crash; wrong code must still behave differently from what
 //! the passing options make of the same program.
 
-use crate::toolchain::{Behaviour, Compiled, Toolchain, forget};
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
+use hearth_compiler::toolchain::{Behaviour, Compiled, Toolchain, forget};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

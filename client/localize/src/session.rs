@@ -1,14 +1,14 @@
 //! A localization under way: what was judged so far, and the rankings that follow from it.
 
+use crate::connections::Connections;
 use crate::fuse::{fuse, weigh};
 use crate::localize::{Progress, Request, Sample, Witness};
 use crate::oracle::{Judged, Oracle, Verdict};
-use crate::parallel::Connections;
-use crate::stack::Stack;
 use crate::technique::Technique;
 use anyhow::bail;
 use hearth_client::protocol::{Aggregation, Formula, Level, Measure, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
+use hearth_compiler::stack::Stack;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! The stack of a compiler that crashed: what was under way is suspicious, the more the closer it was to the crash.
 
-use crate::names::plain_function;
+use crate::function_name::plain_function;
 use hearth_client::protocol::{FunctionCount, Level, Suspect};
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};

@@ -4,14 +4,14 @@
 mod changelog;
 mod dejagnu;
 
-use crate::options::at_level;
-use crate::parallel::Connections;
-use crate::toolchain::{Compiled, Toolchain};
 use anyhow::Context;
 use changelog::Fix;
 use dejagnu::{Action, Test};
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
+use hearth_compiler::options::at_level;
+use hearth_compiler::toolchain::{Compiled, Toolchain};
+use hearth_localize::connections::Connections;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,10 @@
 //! Localizes all bugs of a manifest, and says how well.
 
 use crate::bugs::{Bug, BugKind};
-use crate::localize::Localization;
-use crate::names::plain_function;
-use crate::oracle::Verdict;
 use hearth_client::protocol::Suspect;
+use hearth_compiler::function_name::plain_function;
+use hearth_localize::localize::Localization;
+use hearth_localize::oracle::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -249,8 +249,8 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::localize::Spent;
-    use crate::oracle::Kind;
+    use hearth_compiler::spent::Spent;
+    use hearth_localize::oracle::Kind;
     use std::time::Duration;
 
     fn suspect(rank: u32, source: &str, function: &str) -> Suspect {

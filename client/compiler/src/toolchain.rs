@@ -4,7 +4,7 @@
 //! that all mutants have makes no difference that could be measured. The linker is given the program last, so that it has
 //! read everything else when it waits.
 
-use crate::localize::Spent;
+use crate::spent::{Spent, Times, timed};
 use crate::stack::{Frame, frames};
 use anyhow::{Context, bail, ensure};
 use hearth_client::protocol::{CRASH_PATH, Limits, Observe, Order, Outcome, RunDone, RunInput, RunRef};
@@ -13,8 +13,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a compile may take, in milliseconds.
 const COMPILE_MS: u64 = 10_000;
@@ -105,22 +104,6 @@ pub struct Toolchain {
     link_otherwise: Option<Order>,
     execute: Order,
     times: Arc<Times>,
-}
-
-/// Time that was spent, in microseconds.
-#[derive(Debug, Default)]
-struct Times {
-    compile: AtomicU64,
-    link: AtomicU64,
-    execute: AtomicU64,
-}
-
-/// Adds to a time what an action takes.
-fn timed<T>(time: &AtomicU64, action: impl FnOnce() -> T) -> T {
-    let began = Instant::now();
-    let result = action();
-    time.fetch_add(began.elapsed().as_micros() as u64, Ordering::Relaxed);
-    result
 }
 
 /// What became of a compile.
@@ -235,10 +218,7 @@ impl Toolchain {
     /// Where the time went so far.
     #[must_use]
     pub fn spent(&self) -> Spent {
-        let Times { compile, link, execute } = &*self.times;
-        let [compile, link, execute] =
-            [compile, link, execute].map(|time| Duration::from_micros(time.load(Ordering::Relaxed)));
-        Spent { compile, link, execute, rank: Duration::ZERO }
+        self.times.spent()
     }
 
     /// Compiles a program.
@@ -409,7 +389,10 @@ impl Toolchain {
 }
 
 /// Has a run forgotten, if it was kept.
-pub(crate) fn forget(connection: &mut Connection, run: u64) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If the daemon cannot.
+pub fn forget(connection: &mut Connection, run: u64) -> anyhow::Result<()> {
     if run > 0 {
         connection.call(Ask::Forget { runs: vec![RunRef::Id(run)] })?;
     }

@@ -1,0 +1,15 @@
+//! Compilers that are kept warm: what is known of each, and the way from a program to what it does.
+//!
+//! ```
+//! use hearth_compiler::options::levels;
+//!
+//! let sets = levels(&["-O2".to_owned(), "-fwrapv".to_owned()]);
+//! assert_eq!(sets[0], ["-O3", "-fwrapv"]);
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod function_name;
+pub mod options;
+pub mod spent;
+pub mod stack;
+pub mod toolchain;
