@@ -5,7 +5,7 @@ use crate::daemon::Daemon;
 use crate::{hearth, run};
 use hearth_client::protocol::Suspect;
 use hearth_compiler::spent::Spent;
-use hearth_localize::localize::{Localization, Sample, Witness};
+use hearth_localize::localization::{Localization, Sample, Witness};
 use hearth_localize::oracle::{Kind, Reason, Verdict};
 use hearth_report::html::{About, page};
 use serde_json::{Value, json};

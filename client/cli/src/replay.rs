@@ -11,8 +11,10 @@ use hearth_experiment::replay::{
     Replayed, Setting, Summary, VERSION, first_programs, medians, over_time, overlap,
 };
 use hearth_localize::connections::Connections;
-use hearth_localize::localize::{Progress, Request, localize};
+use hearth_localize::localization::Progress;
+use hearth_localize::localize::localize;
 use hearth_localize::oracle::Refusal;
+use hearth_localize::request::Request;
 use hearth_localize::technique::Technique;
 use hearth_report::plot::{Axis, BarChart, LineChart, Paper, Series};
 use hearth_subject::{Recipe, Store, source};

@@ -8,7 +8,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod compiled;
+pub mod compiler;
+pub mod error;
 pub mod function_name;
+mod machine;
 pub mod options;
 pub mod spent;
 pub mod stack;

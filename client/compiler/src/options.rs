@@ -1,5 +1,7 @@
 //! Option sets that differ from the failing one in one option.
 
+use crate::compiler::Optimizers;
+use crate::error::Result;
 use crate::toolchain::Toolchain;
 use hearth_client::Connection;
 
@@ -12,19 +14,17 @@ pub struct Flip {
     pub was_enabled: bool,
 }
 
-/// All options of optimization, turned the other way; those that were on come first.
+/// All options of optimization, turned the other way; those that were on come first. None if the compiler has none.
 ///
 /// # Errors
 /// If the compiler does not tell.
-pub fn flips(
-    connection: &mut Connection,
-    toolchain: &Toolchain,
-    options: &[String],
-) -> anyhow::Result<Vec<Flip>> {
-    // The compiler proper says what is on unless it is told to be quiet; the driver has -Q for it.
-    let mut asked = vec!["--help=optimizers".to_owned()];
+pub fn flips(connection: &mut Connection, toolchain: &Toolchain, options: &[String]) -> Result<Vec<Flip>> {
+    let Some(Optimizers { question, read }) = toolchain.compiler().optimizers() else {
+        return Ok(Vec::new());
+    };
+    let mut asked = vec![question.to_owned()];
     asked.extend_from_slice(options);
-    let mut flips = parse(&toolchain.ask(connection, &asked)?);
+    let mut flips = read(&toolchain.ask(connection, &asked)?);
     flips.sort_by_key(|flip| !flip.was_enabled);
     Ok(flips)
 }
@@ -51,20 +51,6 @@ fn is_level(option: &str) -> bool {
     option.starts_with("-O")
 }
 
-/// Reads the list that cc1 prints for `--help=optimizers`.
-fn parse(list: &str) -> Vec<Flip> {
-    let flip = |line: &str| {
-        let mut words = line.split_whitespace();
-        let name = words.next()?.strip_prefix("-f").filter(|name| !name.contains(['=', '<']))?;
-        match words.next()? {
-            "[enabled]" => Some(Flip { option: format!("-fno-{name}"), was_enabled: true }),
-            "[disabled]" => Some(Flip { option: format!("-f{name}"), was_enabled: false }),
-            _ => None,
-        }
-    };
-    list.lines().filter_map(flip).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,16 +62,5 @@ mod tests {
         assert_eq!(levels.len(), 5);
         assert_eq!(levels[0], ["-O3", "-fwrapv"]);
         assert!(!levels.contains(&options.to_vec()));
-    }
-
-    #[test]
-    fn options_that_are_on_or_off_are_turned() {
-        let list = "The following options control optimizations:\n  -O<number>                  \t\t\n  \
-            -faggressive-loop-optimizations \t[enabled]\n  -falign-functions           \t[disabled]\n  \
-            -falign-functions=          \t\t16\n  -fexcess-precision=[fast|standard] \t[default]\n";
-        let flips: Vec<(String, bool)> =
-            parse(list).into_iter().map(|flip| (flip.option, flip.was_enabled)).collect();
-        let expected = [("-fno-aggressive-loop-optimizations", true), ("-falign-functions", false)];
-        assert_eq!(flips, expected.map(|(option, on)| (option.to_owned(), on)));
     }
 }

@@ -3,7 +3,7 @@
 use crate::bugs::{Bug, BugKind};
 use hearth_client::protocol::Suspect;
 use hearth_compiler::function_name::plain_function;
-use hearth_localize::localize::Localization;
+use hearth_localize::localization::Localization;
 use hearth_localize::oracle::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

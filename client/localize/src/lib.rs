@@ -14,11 +14,13 @@
 #![forbid(unsafe_code)]
 
 pub mod connections;
-mod fuse;
+pub mod localization;
 pub mod localize;
 pub mod mutate;
 pub mod oracle;
+mod rank;
+pub mod request;
 pub mod search;
 mod session;
 pub mod technique;
-mod witnesses;
+mod witness;

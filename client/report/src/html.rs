@@ -11,7 +11,7 @@ use crate::markup::Escaped;
 use crate::names::FileNames;
 use crate::plot::{Axis, LineChart, Paper, Series};
 use hearth_client::protocol::Suspect;
-use hearth_localize::localize::{Localization, Sample};
+use hearth_localize::localization::{Localization, Sample};
 use hearth_localize::oracle::{Kind, Verdict};
 use rankings::file_name;
 use std::time::Duration;

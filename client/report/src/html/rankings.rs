@@ -5,7 +5,7 @@ use crate::markup::Escaped;
 use crate::names::FileNames;
 use hearth_client::protocol::Suspect;
 use hearth_compiler::function_name::short_function;
-use hearth_localize::localize::Localization;
+use hearth_localize::localization::Localization;
 
 /// Suspects of each kind that are shown; `--json` has more.
 const SHOWN: usize = 25;

@@ -4,7 +4,7 @@ use super::code;
 use super::rankings::{file_name, function_name, score};
 use crate::names::FileNames;
 use hearth_client::protocol::Suspect;
-use hearth_localize::localize::Localization;
+use hearth_localize::localization::Localization;
 use std::collections::BTreeMap;
 
 /// Suspicious lines that are shown.

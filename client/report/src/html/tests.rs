@@ -3,7 +3,7 @@
 use super::{About, page};
 use hearth_client::protocol::Suspect;
 use hearth_compiler::spent::Spent;
-use hearth_localize::localize::{Localization, Sample, Witness};
+use hearth_localize::localization::{Localization, Sample, Witness};
 use hearth_localize::oracle::{Kind, Reason, Verdict};
 use std::time::Duration;
 

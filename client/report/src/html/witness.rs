@@ -2,7 +2,7 @@
 
 use super::{diff, seconds};
 use crate::markup::Escaped;
-use hearth_localize::localize::{Localization, Witness};
+use hearth_localize::localization::{Localization, Witness};
 use hearth_localize::oracle::Verdict;
 
 /// Witnesses shown in full.
