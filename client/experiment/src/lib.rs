@@ -1,7 +1,7 @@
 //! Real bugs of a compiler, and how well techniques localize them.
 //!
 //! ```
-//! use hearth_experiment::replay::Summary;
+//! use hearth_experiment::summary::Summary;
 //!
 //! let ranks = [[1, 7], [3, 30]];
 //! let summary = Summary::new(ranks.iter().map(|ranks| &ranks[..]), 100);
@@ -11,4 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bugs;
-pub mod replay;
+pub mod local;
+pub mod results;
+pub mod summary;
+pub mod tasks;
