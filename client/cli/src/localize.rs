@@ -14,7 +14,7 @@ use hearth_localize::connections::Connections;
 use hearth_localize::localization::{Localization, Progress};
 use hearth_localize::localize::localize as find;
 use hearth_localize::oracle::{Kind, Verdict, shown};
-use hearth_localize::request::Request;
+use hearth_localize::request::{Request, Way};
 use hearth_localize::technique::Technique;
 use hearth_report::html::{self, About};
 use hearth_report::names::FileNames;
@@ -117,6 +117,20 @@ impl SearchArgs {
         words.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
+    /// How bugs are localized.
+    pub fn way<'a>(&self, ingredients: Option<&'a Path>, launcher: &'a Path) -> Way<'a> {
+        Way {
+            budget: self.budget,
+            settled: self.settled,
+            formula: self.formula,
+            aggregation: self.aggregation,
+            screen: self.screen,
+            counts: self.counts,
+            ingredients,
+            launcher,
+        }
+    }
+
     /// The directory of ingredients, which is unpacked if it is not there; none if no technique uses them.
     pub fn ingredients(&self, subject: &str, techniques: &[Technique]) -> Option<PathBuf> {
         let uses = |technique: &Technique| matches!(technique, Technique::Fused | Technique::Recbi(_));
@@ -187,15 +201,8 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         technique: args.technique,
         seed: args.search.seed,
         count: args.count,
-        budget: args.search.budget,
-        settled: args.search.settled,
-        formula: args.search.formula,
-        aggregation: args.search.aggregation,
-        screen: args.search.screen,
-        counts: args.search.counts,
-        ingredients: ingredients.as_deref(),
         limit: args.limit,
-        launcher: &launcher,
+        way: args.search.way(ingredients.as_deref(), &launcher),
     };
     let mut connections = Connections::open(&Address::of_user())?;
     bar.set_message("seeing how the program fails");
@@ -254,7 +261,7 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         pass: passes_with(args, request),
         technique: args.technique.name(),
         seed: request.seed,
-        budget: request.budget,
+        budget: request.way.budget,
         made: format!(
             "{}, on {} with {cores} cores",
             humantime::format_rfc3339_seconds(SystemTime::now()),

@@ -10,7 +10,7 @@ use hearth_experiment::bugs::{self, Bug, BugKind, Manifest};
 use hearth_experiment::local::Local;
 use hearth_experiment::results::{Replayed, Results, Setting};
 use hearth_experiment::summary::{Row, Summary, over_time, table};
-use hearth_experiment::tasks::{Task, Way};
+use hearth_experiment::tasks::{Experiment, Task};
 use hearth_localize::connections::Connections;
 use hearth_localize::technique::Technique;
 use hearth_report::plot::{Axis, BarChart, LineChart, Paper, Series};
@@ -48,24 +48,19 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let programs = source::unpack(&Store::open()?, Recipe::Gcc12, &bugs::parts())?;
     let search = &args.search;
     let ingredients = search.ingredients(&manifest.subject, &args.techniques);
-    let way = Way {
+    let launcher = std::env::current_exe()?;
+    let experiment = Experiment {
         subject: &manifest.subject,
-        budget: search.budget,
-        settled: search.settled,
-        formula: search.formula,
-        aggregation: search.aggregation,
-        screen: search.screen,
-        counts: search.counts,
-        ingredients: ingredients.as_deref(),
+        way: search.way(ingredients.as_deref(), &launcher),
         beside: search.beside(),
     };
     let mut connections = Connections::open(&Address::of_user())?;
     let mut results = Results::read(&args.state)?;
     let tasks = Task::all(&args.techniques, search.seed, args.repeat, &manifest.first_programs());
-    let launcher = std::env::current_exe()?;
-    let local = Local { connections: &mut connections, programs: &programs, launcher: &launcher, way: &way };
+    let local = Local { connections: &mut connections, programs: &programs, experiment: &experiment };
     finish(local, &tasks, &mut results)?;
-    let wanted: Vec<(&Bug, Setting)> = tasks.iter().map(|task| (task.bug, task.setting(&way))).collect();
+    let wanted: Vec<(&Bug, Setting)> =
+        tasks.iter().map(|task| (task.bug, task.setting(&experiment))).collect();
     let done = results.of(&wanted);
     for kind in [BugKind::WrongCode, BugKind::Crash] {
         let rows: Vec<Row<'_>> =
@@ -88,7 +83,7 @@ fn finish(mut local: Local<'_>, tasks: &[Task<'_>], results: &mut Results) -> an
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut last = None;
     for (number, task) in tasks.iter().enumerate() {
-        if results.has(task.bug, &task.setting(local.way)) {
+        if results.has(task.bug, &task.setting(local.experiment)) {
             continue;
         }
         let (technique, seed) = (task.technique, task.seed);

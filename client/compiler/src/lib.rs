@@ -1,5 +1,8 @@
 //! Compilers that are kept warm: what is known of each, and the way from a program to what it does.
 //!
+//! What differs between compilers stands behind the trait [`Compiler`](compiler::Compiler): a new one is a file that
+//! implements it and a line that chooses it. A [`Toolchain`](toolchain::Toolchain) compiles, assembles, links and executes.
+//!
 //! ```
 //! use hearth_compiler::options::levels;
 //!

@@ -1,7 +1,7 @@
 //! Does tasks on this machine, by its daemon.
 
 use crate::results::Replayed;
-use crate::tasks::{Task, Way};
+use crate::tasks::{Experiment, Task};
 use anyhow::Context;
 use hearth_localize::connections::Connections;
 use hearth_localize::localization::Progress;
@@ -17,10 +17,8 @@ pub struct Local<'a> {
     pub connections: &'a mut Connections,
     /// The source that the bugs' programs are below.
     pub programs: &'a Path,
-    /// A `hearth`.
-    pub launcher: &'a Path,
-    /// How bugs are localized.
-    pub way: &'a Way<'a>,
+    /// What all tasks have in common.
+    pub experiment: &'a Experiment<'a>,
 }
 
 impl Local<'_> {
@@ -31,8 +29,8 @@ impl Local<'_> {
     pub fn run(&mut self, task: &Task<'_>, tell: impl Fn(&Progress) + Sync) -> anyhow::Result<Replayed> {
         let program = self.programs.join(&task.bug.program);
         let text = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
-        let request = task.request(self.way, &program, &text, self.launcher);
-        let setting = task.setting(self.way);
+        let request = task.request(self.experiment, &program, &text);
+        let setting = task.setting(self.experiment);
         match localize(self.connections, &request, tell) {
             Ok(found) => Ok(Replayed::new(task.bug, &setting, &found)),
             Err(Refusal::Daemon(error)) => Err(error),

@@ -2,32 +2,18 @@
 
 use crate::bugs::Bug;
 use crate::results::{Setting, VERSION};
-use hearth_client::protocol::{Aggregation, Formula};
-use hearth_localize::request::Request;
+use hearth_localize::request::{Request, Way};
 use hearth_localize::technique::Technique;
 use std::path::Path;
-use std::time::Duration;
 
-/// How all bugs of an experiment are localized.
+/// What all tasks of an experiment have in common.
 #[derive(Debug, Clone)]
-pub struct Way<'a> {
+pub struct Experiment<'a> {
     /// The compiler.
     pub subject: &'a str,
-    /// How long each may take.
-    pub budget: Duration,
-    /// A search ends when the first five files have been the same for this long.
-    pub settled: Option<Duration>,
-    /// How lines are scored, if not in the technique's own way.
-    pub formula: Option<Formula>,
-    /// How the scores of lines make those of places, if not in the technique's own way.
-    pub aggregation: Option<Aggregation>,
-    /// Are programs left out that do what C leaves undefined?
-    pub screen: bool,
-    /// Do execution counts decide between equals?
-    pub counts: bool,
-    /// A directory of C programs, whose parts RecBi inserts.
-    pub ingredients: Option<&'a Path>,
-    /// What of this is asked for beside a subject and a budget, as it is shown: `formula dstar, counts`.
+    /// How bugs are localized.
+    pub way: Way<'a>,
+    /// What of this is asked for beside a budget, as it is shown: `formula dstar, counts`.
     pub beside: String,
 }
 
@@ -57,27 +43,26 @@ impl<'a> Task<'a> {
 
     /// How it is done, as it is remembered with what came of it.
     #[must_use]
-    pub fn setting(&self, way: &Way<'_>) -> Setting {
+    pub fn setting(&self, experiment: &Experiment<'_>) -> Setting {
         Setting {
             version: VERSION,
             technique: self.technique.name().to_owned(),
             seed: self.seed,
-            budget_s: way.budget.as_secs(),
-            subject: way.subject.to_owned(),
-            beside: way.beside.clone(),
+            budget_s: experiment.way.budget.as_secs(),
+            subject: experiment.subject.to_owned(),
+            beside: experiment.beside.clone(),
         }
     }
 
-    /// What is asked for, given the program and its text. `launcher` is a `hearth`.
+    /// What is asked for, given the program and its text.
     pub(crate) fn request<'b>(
         &self,
-        way: &Way<'b>,
+        experiment: &Experiment<'b>,
         program: &'b Path,
         text: &'b [u8],
-        launcher: &'b Path,
     ) -> Request<'b> {
         Request {
-            subject: way.subject,
+            subject: experiment.subject,
             program,
             text,
             fail: self.bug.fail.clone(),
@@ -86,15 +71,8 @@ impl<'a> Task<'a> {
             technique: self.technique,
             seed: self.seed,
             count: usize::MAX,
-            budget: way.budget,
-            settled: way.settled,
-            formula: way.formula,
-            aggregation: way.aggregation,
-            screen: way.screen,
-            counts: way.counts,
-            ingredients: way.ingredients,
             limit: 0,
-            launcher,
+            way: experiment.way,
         }
     }
 }

@@ -36,13 +36,14 @@ pub fn localize(
     tell: impl Fn(&Progress) + Sync,
 ) -> Result<Localization, Refusal> {
     let started = Instant::now();
-    let budget = request.budget.min(LONGEST);
+    let budget = request.way.budget.min(LONGEST);
     let budget = budget.saturating_sub(budget.mul_f64(RESERVE).min(LONGEST_RESERVE));
     let deadline = started + budget;
-    let toolchain = Toolchain::new(connections.one(), request.subject, request.program, request.launcher)?;
+    let toolchain =
+        Toolchain::new(connections.one(), request.subject, request.program, request.way.launcher)?;
     let (fail, pass) = (request.fail.clone(), request.pass.clone());
     let reference = request.reference.map(|subject| {
-        Toolchain::new(connections.one(), subject, request.program, request.launcher)
+        Toolchain::new(connections.one(), subject, request.program, request.way.launcher)
             .map(|toolchain| (toolchain, subject))
     });
     let mut oracle =
@@ -62,7 +63,7 @@ fn prepare<'a>(
     oracle: &mut Oracle,
     request: &'a Request<'a>,
 ) -> Result<Option<Mutants<'a>>, Refusal> {
-    if request.screen && request.technique.mutates() {
+    if request.way.screen && request.technique.mutates() {
         oracle.screen(connections.one(), request.text)?;
     }
     if request.technique == Technique::Options && !oracle.toolchain.has_options() {

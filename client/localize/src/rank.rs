@@ -93,8 +93,8 @@ impl Ranker<'_> {
         also_failing: &[u64],
         level: Level,
     ) -> anyhow::Result<Vec<Suspect>> {
-        let formula = self.request.formula.unwrap_or(formula);
-        let aggregation = self.request.aggregation.unwrap_or(aggregation);
+        let formula = self.request.way.formula.unwrap_or(formula);
+        let aggregation = self.request.way.aggregation.unwrap_or(aggregation);
         if runs.passing.is_empty() {
             // Without a passing one all lines are alike.
             return Ok(Vec::new());
@@ -116,7 +116,7 @@ impl Ranker<'_> {
             aggregation,
             level,
             limit: 0,
-            counts: self.request.counts,
+            counts: self.request.way.counts,
         })? {
             Answer::Ranking(mut ranking) => {
                 let compiler = self.oracle.toolchain.compiler();

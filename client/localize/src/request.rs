@@ -24,7 +24,18 @@ pub struct Request<'a> {
     pub technique: Technique,
     /// Where random choices begin.
     pub seed: u64,
-    /// How long it may take.
+    /// How many mutants are judged at the most.
+    pub count: usize,
+    /// How many suspects of each kind are wanted.
+    pub limit: u32,
+    /// How it is localized, beside that.
+    pub way: Way<'a>,
+}
+
+/// How bugs are localized, whatever the bug, the technique and the seed.
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// How long a bug may take.
     pub budget: Duration,
     /// The search ends when the first five files have been the same for this long.
     pub settled: Option<Duration>,
@@ -38,10 +49,6 @@ pub struct Request<'a> {
     pub counts: bool,
     /// A directory of C programs, whose parts RecBi inserts; only the program itself if there is none.
     pub ingredients: Option<&'a Path>,
-    /// How many mutants are judged at the most.
-    pub count: usize,
-    /// How many suspects of each kind are wanted.
-    pub limit: u32,
     /// A `hearth`.
     pub launcher: &'a Path,
 }

@@ -170,7 +170,7 @@ impl<'a> Session<'a> {
     /// Were the first five files the same for as long as was asked for when the last sample was taken? Not before
     /// something passes: until then there is nothing but the stack of a crash.
     pub fn is_settled(&self) -> bool {
-        let Some((patience, last)) = self.request.settled.zip(self.samples.last()) else { return false };
+        let Some((patience, last)) = self.request.way.settled.zip(self.samples.last()) else { return false };
         let Evidence { options, programs, .. } = &self.evidence;
         let is_compared = !(options.passing.is_empty() && programs.passing.is_empty());
         last.at >= self.settled + patience && is_compared

@@ -194,7 +194,7 @@ impl Mutator {
             Technique::Recbi(guide) => guide,
             Technique::Fused | Technique::Options => Guide::Filter,
         };
-        let pool = match request.ingredients {
+        let pool = match request.way.ingredients {
             Some(directory) => {
                 let pool = Pool::read(directory, INGREDIENTS)
                     .with_context(|| format!("cannot read the programs in {}", directory.display()))?;
@@ -255,6 +255,56 @@ impl Mutator {
                 operators.learn(chosen, passed)
             }
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Way;
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// The first batch of mutants by a seed, as they are judged.
+    fn first_batch(technique: Technique, seed: u64) -> Vec<(String, Vec<u8>)> {
+        let way = Way {
+            budget: Duration::ZERO,
+            settled: None,
+            formula: None,
+            aggregation: None,
+            screen: false,
+            counts: false,
+            ingredients: None,
+            launcher: Path::new("hearth"),
+        };
+        let request = Request {
+            subject: "gcc-11",
+            program: Path::new("p.c"),
+            text: b"int a = 3, b = 4; int main(void) { if (a < b) a += b * 7; return a - 31; }",
+            fail: vec!["-O2".to_owned()],
+            pass: None,
+            reference: None,
+            technique,
+            seed,
+            count: 10,
+            limit: 0,
+            way,
+        };
+        let mut mutants = Mutants::new(&request).expect("nothing is missing").expect("it is text");
+        let batch = mutants.next_batch();
+        assert!(batch.iter().all(|candidate| candidate.options == request.fail));
+        batch.into_iter().map(|candidate| (candidate.change, candidate.text.to_vec())).collect()
+    }
+
+    #[test]
+    fn equal_seeds_make_the_same_mutants() {
+        for technique in Technique::ALL.into_iter().filter(|technique| technique.mutates()) {
+            let first = first_batch(technique, 3);
+            assert_eq!(first.len(), 10, "as many as are wanted");
+            assert_eq!(first.iter().map(|(_, text)| text).collect::<HashSet<_>>().len(), 10);
+            assert_eq!(first_batch(technique, 3), first);
+            assert_ne!(first_batch(technique, 4), first);
         }
     }
 }
