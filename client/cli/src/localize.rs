@@ -7,14 +7,17 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hearth_client::protocol::Address;
 use hearth_client::protocol::{Aggregation, Formula, Suspect};
+use hearth_compiler::function_name::short_function;
 use hearth_coverage::name_text;
-use hearth_localize::bugs;
-use hearth_localize::html::{self, About};
-use hearth_localize::localize::{Localization, Progress, Request, localize as find};
-use hearth_localize::names::{FileNames, short_function};
+use hearth_experiment::bugs;
+use hearth_localize::connections::Connections;
+use hearth_localize::localization::{Localization, Progress};
+use hearth_localize::localize::localize as find;
 use hearth_localize::oracle::{Kind, Verdict, shown};
-use hearth_localize::parallel::Connections;
+use hearth_localize::request::{Request, Way};
 use hearth_localize::technique::Technique;
+use hearth_report::html::{self, About};
+use hearth_report::names::FileNames;
 use hearth_subject::recipes::{GCC_11, GCC_12, Recipe};
 use hearth_subject::{Store, source};
 use indicatif::ProgressStyle;
@@ -115,6 +118,20 @@ impl SearchArgs {
         words.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
+    /// How bugs are localized.
+    pub fn way<'a>(&self, ingredients: Option<&'a Path>, launcher: &'a Path) -> Way<'a> {
+        Way {
+            budget: self.budget,
+            settled: self.settled,
+            formula: self.formula,
+            aggregation: self.aggregation,
+            screen: self.screen,
+            counts: self.counts,
+            ingredients,
+            launcher,
+        }
+    }
+
     /// The directory of ingredients, which is unpacked if it is not there; none if no technique uses them.
     pub fn ingredients(&self, subject: &str, techniques: &[Technique]) -> Option<PathBuf> {
         let uses = |technique: &Technique| matches!(technique, Technique::Fused | Technique::Recbi(_));
@@ -181,15 +198,8 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
         technique: args.technique,
         seed: args.search.seed,
         count: args.count,
-        budget: args.search.budget,
-        settled: args.search.settled,
-        formula: args.search.formula,
-        aggregation: args.search.aggregation,
-        screen: args.search.screen,
-        counts: args.search.counts,
-        ingredients: ingredients.as_deref(),
         limit: args.limit,
-        launcher: &launcher,
+        way: args.search.way(ingredients.as_deref(), &launcher),
     };
     let mut connections = Connections::open(&Address::of_user())?;
     bar.set_message("seeing how the program fails");
@@ -248,7 +258,7 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         pass: passes_with(args, request),
         technique: args.technique.name(),
         seed: request.seed,
-        budget: request.budget,
+        budget: request.way.budget,
         made: format!(
             "{}, on {} with {cores} cores",
             humantime::format_rfc3339_seconds(SystemTime::now()),

@@ -19,7 +19,7 @@ mod working_directory;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use hearth_localize::toolchain::EXECUTE_ARGUMENT;
+use hearth_compiler::toolchain::EXECUTE_ARGUMENT;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 

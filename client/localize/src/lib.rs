@@ -2,24 +2,25 @@
 //!
 //! The failing program and things close to it that pass (other options, mutated programs) are compiled by the
 //! daemon's warm compilers. What the failing compile executed and a passing one did not is where the bug may be.
+//!
+//! ```
+//! use hearth_localize::mutate::{Program, rules};
+//!
+//! let program = Program::new(b"int a = 3; int main(void) { return a; }").expect("it is text");
+//! let mut random = fastrand::Rng::with_seed(1);
+//! let mutants = rules().into_iter().filter_map(|rule| program.mutate(rule, &mut random));
+//! assert!(mutants.count() > 0);
+//! ```
 #![forbid(unsafe_code)]
 
-pub mod bugs;
-mod fuse;
-pub mod html;
+pub mod connections;
+pub mod localization;
 pub mod localize;
-mod markup;
 pub mod mutate;
-pub mod names;
-pub mod options;
 pub mod oracle;
-pub mod parallel;
-pub mod plot;
-pub mod quality;
-pub mod replay;
+mod rank;
+pub mod request;
 pub mod search;
 mod session;
-pub mod stack;
 pub mod technique;
-pub mod toolchain;
-mod witnesses;
+mod witness;

@@ -1,11 +1,17 @@
 //! Does a program still fail? A crash must be the same crash; wrong code must still behave differently from what
 //! the passing options make of the same program.
 
-use crate::toolchain::{Behaviour, Compiled, Toolchain, forget};
+mod refusal;
+mod verdict;
+
+pub use refusal::Refusal;
+pub use verdict::{Reason, Verdict};
+
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
+use hearth_compiler::compiled::Compiled;
+use hearth_compiler::toolchain::{Behaviour, Toolchain, forget};
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
@@ -17,152 +23,6 @@ pub enum Kind {
     Crash(String),
     /// The compiled program behaves differently from what the passing options make of it.
     WrongCode,
-}
-
-/// Why a program cannot be localized.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// Neither option set compiles it.
-    #[error("the program does not compile with {options}: {problem}")]
-    DoesNotCompile {
-        /// The options.
-        options: String,
-        /// What the compiler says.
-        problem: String,
-    },
-    /// The compiler does not know an option.
-    #[error("the compiler does not know an option in {options}: {problem}")]
-    UnknownOption {
-        /// The options.
-        options: String,
-        /// What the compiler says.
-        problem: String,
-    },
-    /// Nothing fails.
-    #[error(
-        "the program does not fail: with {fail} and with {pass} it {behaviour}; give the options it fails with by --fail"
-    )]
-    Passes {
-        /// The failing options.
-        fail: String,
-        /// The passing options.
-        pass: String,
-        /// What it does.
-        behaviour: String,
-    },
-    /// Both fail.
-    #[error(
-        "the program fails in the same way with {fail} and with {pass} ({behaviour}); give options it passes with by --pass"
-    )]
-    FailsBoth {
-        /// The failing options.
-        fail: String,
-        /// The passing options.
-        pass: String,
-        /// What it does.
-        behaviour: String,
-    },
-    /// It compiles, and it is not said with which options it passes.
-    #[error(
-        "the compiler does not crash with {fail}; if the program behaves wrongly, give options it passes with by --pass"
-    )]
-    NothingToCompare {
-        /// The failing options.
-        fail: String,
-    },
-    /// It does not end where it should pass.
-    #[error(
-        "the program, compiled with {options}, does not end in time, or writes too much; give options it passes with by --pass"
-    )]
-    DoesNotEnd {
-        /// The options.
-        options: String,
-    },
-    /// Two executions differ.
-    #[error(
-        "two executions of the program, compiled with {options}, differ; a program that fails must fail always"
-    )]
-    Flaky {
-        /// The options.
-        options: String,
-    },
-    /// It cannot be linked.
-    #[error("the program, compiled with {options}, cannot be linked; it must be complete, with a main")]
-    DoesNotLink {
-        /// The options.
-        options: String,
-    },
-    /// It is to be screened, and is undefined itself.
-    #[error(
-        "the program itself has undefined behaviour, as GCC's sanitizer finds when it is compiled with {options}, so mutants cannot be screened; mend it, or leave --screen out"
-    )]
-    Undefined {
-        /// The options.
-        options: String,
-    },
-    /// Nothing can screen it.
-    #[error(
-        "the compiler that says what is right cannot screen programs, only GCC's cc1 can; leave --screen out"
-    )]
-    NoScreen,
-    /// There are no options to turn.
-    #[error(
-        "the compiler has no options of optimization to turn; use --technique fused, diwi or recbi, with a program that is UTF-8 text"
-    )]
-    NoOptions,
-    /// It cannot be mutated.
-    #[error(
-        "the program is no UTF-8 text, so it cannot be mutated; make it UTF-8, or use --technique options"
-    )]
-    NotText,
-    /// The daemon cannot.
-    #[error(transparent)]
-    Daemon(#[from] anyhow::Error),
-}
-
-/// What was found out about a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The bug does not show.
-    Pass,
-    /// The bug shows.
-    Fail,
-    /// Neither.
-    Unusable(Reason),
-}
-
-/// Why a program is neither passing nor failing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// The compiler refuses it.
-    DoesNotCompile,
-    /// The compiler crashes in another way.
-    OtherCrash,
-    /// It does not end in time, or runs into another limit.
-    Limit,
-    /// Two executions differ.
-    Flaky,
-    /// It cannot be linked.
-    DoesNotLink,
-    /// It passes, but ends otherwise than the failing program does when it is compiled to pass: one of its checks fails, or
-    /// none is reached, so the bug may be there and not show.
-    EndsOtherwise,
-    /// It has undefined behaviour that GCC's sanitizer notices.
-    Undefined,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::DoesNotCompile => "does not compile",
-            Self::OtherCrash => "crashes in another way",
-            Self::Limit => "runs into a limit",
-            Self::Flaky => "two executions differ",
-            Self::DoesNotLink => "cannot be linked",
-            Self::EndsOtherwise => "passes, but ends otherwise than before",
-            Self::Undefined => "has undefined behaviour",
-        })
-    }
 }
 
 /// A verdict, and the run by which the coverage of the compile is kept.
@@ -283,12 +143,12 @@ impl Oracle {
                 self.kind = Kind::Crash(crash.clone());
                 return Ok(self);
             }
-            (None, Compiled::Refused(problem)) => return Err(refused(&fail_text, problem)),
+            (None, Compiled::Refused(problem)) => return Err(Refusal::of_compiler(&fail_text, problem)),
             (None, Compiled::Code(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }),
         };
         let (failing, passing) = match (failing, passing) {
-            (Compiled::Refused(problem), _) => return Err(refused(&fail_text, &problem)),
-            (_, Compiled::Refused(problem)) => return Err(refused(&pass_text, &problem)),
+            (Compiled::Refused(problem), _) => return Err(Refusal::of_compiler(&fail_text, &problem)),
+            (_, Compiled::Refused(problem)) => return Err(Refusal::of_compiler(&pass_text, &problem)),
             (Compiled::Crash(one), Compiled::Crash(other)) => {
                 let behaviour =
                     if one == other { format!("crash: {one}") } else { format!("crashes: {one}, {other}") };
@@ -346,7 +206,7 @@ impl Oracle {
         if self.kind != Kind::WrongCode {
             return Ok(());
         }
-        if !self.reference.has_options() {
+        if !self.reference.can_screen() {
             return Err(Refusal::NoScreen);
         }
         self.undefined = Some(Mutex::default());
@@ -492,12 +352,4 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[must_use]
 pub fn shown(options: &[String]) -> String {
     if options.is_empty() { "no options".to_owned() } else { options.join(" ") }
-}
-
-fn refused(options: &str, problem: &str) -> Refusal {
-    let (options, problem) = (options.to_owned(), problem.to_owned());
-    match problem.contains("command-line option") || problem.contains("unrecognized argument") {
-        true => Refusal::UnknownOption { options, problem },
-        false => Refusal::DoesNotCompile { options, problem },
-    }
 }

@@ -3,6 +3,7 @@
 
 pub mod actor_critic;
 pub mod guide;
+pub mod quality;
 
 use crate::mutate::Rule;
 use fastrand::Rng;

@@ -1,13 +1,13 @@
-//! A localization under way: what was judged so far, and the rankings that follow from it.
+//! A localization under way: what was judged so far, and samples of the ranking.
 
-use crate::fuse::{fuse, weigh};
-use crate::localize::{Progress, Request, Sample, Witness};
+use crate::connections::Connections;
+use crate::localization::{Progress, Sample, Witness};
 use crate::oracle::{Judged, Oracle, Verdict};
-use crate::parallel::Connections;
-use crate::stack::Stack;
-use crate::technique::Technique;
+use crate::rank::{Evidence, Ranker};
+use crate::request::Request;
+use crate::witness::Candidate;
 use anyhow::bail;
-use hearth_client::protocol::{Aggregation, Formula, Level, Measure, RunRef, Suspect};
+use hearth_client::protocol::{Level, Measure, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,15 +18,6 @@ const SAMPLED: u32 = 50;
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 /// Longer than any question takes.
 const FAR: Duration = Duration::from_secs(3600);
-
-/// Runs of one source of witnesses.
-#[derive(Debug, Default)]
-pub struct Runs {
-    /// Those that fail, beside the failing one itself.
-    pub failing: Vec<u64>,
-    /// Those that pass.
-    pub passing: Vec<u64>,
-}
 
 /// A localization under way.
 pub struct Session<'a> {
@@ -46,30 +37,14 @@ pub struct Session<'a> {
     pub progress: Mutex<Progress>,
     /// Everything that was judged.
     pub witnesses: Vec<Witness>,
-    /// Option sets.
-    pub options: Runs,
-    /// Mutants.
-    pub programs: Runs,
-    /// Runs whose lines are not suspicious.
-    pub innocent: Vec<u64>,
-    /// The stack of a crash; else it is empty.
-    pub stack: Stack,
+    /// What rankings follow from.
+    pub evidence: Evidence,
     /// The rankings on the way.
     pub samples: Vec<Sample>,
     /// Time for comparisons and rankings.
     pub ranking: Duration,
     /// When the sample was taken since which the first five files are the same.
     settled: Duration,
-}
-
-/// Something to judge: a program, the options to compile it with, and how the change is shown.
-pub struct Candidate<'a> {
-    /// What was changed.
-    pub change: String,
-    /// The program.
-    pub text: &'a [u8],
-    /// The options.
-    pub options: &'a [String],
 }
 
 impl<'a> Session<'a> {
@@ -91,10 +66,7 @@ impl<'a> Session<'a> {
             tell,
             progress: Mutex::default(),
             witnesses: Vec::new(),
-            options: Runs::default(),
-            programs: Runs::default(),
-            innocent: Vec::new(),
-            stack: Stack::default(),
+            evidence: Evidence::default(),
             samples: Vec::new(),
             ranking: Duration::ZERO,
             settled: Duration::ZERO,
@@ -183,126 +155,44 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// From now on it counts how long the first five files stay the same.
-    pub fn unsettle(&mut self) {
+    /// A source of witnesses begins, which has so many candidates if that is known: from now on it counts how long the
+    /// first five files stay the same.
+    pub fn begin(&mut self, all: Option<usize>) {
         self.settled = self.started.elapsed();
+        self.progress.get_mut().unwrap_or_else(PoisonError::into_inner).all = all;
+    }
+
+    /// The source of witnesses is over.
+    pub fn end(&mut self) {
+        self.progress.get_mut().unwrap_or_else(PoisonError::into_inner).all = None;
     }
 
     /// Were the first five files the same for as long as was asked for when the last sample was taken? Not before
     /// something passes: until then there is nothing but the stack of a crash.
     pub fn is_settled(&self) -> bool {
-        let Some((patience, last)) = self.request.settled.zip(self.samples.last()) else { return false };
-        let is_compared = !(self.options.passing.is_empty() && self.programs.passing.is_empty());
+        let Some((patience, last)) = self.request.way.settled.zip(self.samples.last()) else { return false };
+        let Evidence { options, programs, .. } = &self.evidence;
+        let is_compared = !(options.passing.is_empty() && programs.passing.is_empty());
         last.at >= self.settled + patience && is_compared
     }
 
     /// The ranking that follows from what was judged so far.
     pub fn rank(&mut self, level: Level, limit: u32) -> anyhow::Result<Vec<Suspect>> {
         let began = Instant::now();
-        let votes = (Formula::Votes, Aggregation::Sum);
-        let papers = (Formula::Ochiai, Aggregation::Mean);
-        let ranking = match self.request.technique {
-            Technique::Options => self.rank_by(votes, Source::Options, level, limit)?,
-            Technique::Diwi(_) | Technique::Recbi(_) => {
-                self.rank_by(papers, Source::Programs, level, limit)?
-            }
-            Technique::Fused => {
-                let mut fused = self.fused(level)?;
-                if level != Level::Files {
-                    fused = weigh(fused, &self.fused(Level::Files)?);
-                }
-                if limit > 0 {
-                    fused.truncate(limit as usize);
-                }
-                fused
-            }
-        };
+        let Self { connections, oracle, request, evidence, .. } = self;
+        let ranking =
+            Ranker { connection: connections.one(), oracle, request, evidence }.rank(level, limit)?;
         self.ranking += began.elapsed();
         Ok(ranking)
     }
 
-    /// What options, mutants and the stack say together.
-    fn fused(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
-        let votes = (Formula::Votes, Aggregation::Sum);
-        let options = self.rank_by(votes, Source::Options, level, 0)?;
-        let programs = self.rank_by(votes, Source::Programs, level, 0)?;
-        Ok(fuse([options, programs, self.stack.rank(level)]))
-    }
-
-    fn rank_by(
-        &mut self,
-        (formula, aggregation): (Formula, Aggregation),
-        source: Source,
-        level: Level,
-        limit: u32,
-    ) -> anyhow::Result<Vec<Suspect>> {
-        let formula = self.request.formula.unwrap_or(formula);
-        let aggregation = self.request.aggregation.unwrap_or(aggregation);
-        let runs = match source {
-            Source::Options => &self.options,
-            Source::Programs => &self.programs,
-        };
-        if runs.passing.is_empty() {
-            // Without a passing one all lines are alike.
-            return Ok(Vec::new());
-        }
-        let refer = |runs: &[u64]| runs.iter().map(|&run| RunRef::Id(run)).collect::<Vec<_>>();
-        let mut failing = vec![RunRef::Id(self.oracle.failing_run)];
-        // The papers compare with the failing program alone. What failing mutants lack is not guilty where options
-        // differ, either; the other way round, options take out too much.
-        if formula == Formula::Votes {
-            failing.extend(refer(&runs.failing));
-            if source == Source::Options {
-                failing.extend(refer(&self.programs.failing));
-            }
-        }
-        let passing = refer(&runs.passing);
-        let innocent = refer(&self.innocent);
-        match self.connections.one().call(Ask::Rank {
-            failing,
-            passing,
-            innocent,
-            formula,
-            aggregation,
-            level,
-            limit: 0,
-            counts: self.request.counts,
-        })? {
-            Answer::Ranking(mut ranking) => {
-                let has_reporters = !self.innocent.is_empty();
-                let is_reporter = |source: &str| has_reporters && self.oracle.toolchain.is_reporter(source);
-                leave_out(&mut ranking, |source| is_of_the_machine(source) || is_reporter(source));
-                ranking.truncate(if limit > 0 { limit as usize } else { usize::MAX });
-                Ok(ranking)
-            }
-            other => bail!("the daemon answers {other:?}"),
-        }
-    }
-
     /// Has all kept runs forgotten.
     pub fn forget(&mut self) {
-        for runs in [&mut self.options, &mut self.programs] {
+        let Evidence { options, programs, innocent, .. } = &mut self.evidence;
+        for runs in [options, programs] {
             self.connections.forget(runs.failing.drain(..).chain(runs.passing.drain(..)));
         }
-        self.connections.forget(self.innocent.drain(..));
-    }
-}
-
-/// Is a source file a header that came with the machine, not with the compiler that is localized in?
-pub fn is_of_the_machine(source: &str) -> bool {
-    ["/usr/include/", "/usr/lib/gcc/", "/usr/local/include/"].iter().any(|place| source.starts_with(place))
-}
-
-/// Leaves files out of a ranking; what is behind them moves up.
-fn leave_out(ranking: &mut Vec<Suspect>, is_out: impl Fn(&str) -> bool) {
-    let mut out: Vec<u32> = Vec::new();
-    ranking.retain(|suspect| {
-        let is_out = is_out(&suspect.source);
-        out.extend(is_out.then_some(suspect.rank));
-        !is_out
-    });
-    for suspect in ranking {
-        suspect.rank -= out.iter().filter(|&&rank| rank <= suspect.rank).count() as u32;
+        self.connections.forget(innocent.drain(..));
     }
 }
 
@@ -312,34 +202,5 @@ fn distance(connection: &mut Connection, run: u64, against: u64) -> anyhow::Resu
     match connection.call(Ask::Distance { run, against, measure: Measure::JaccardLines })? {
         Answer::Distance(distance) => Ok(distance),
         other => bail!("the daemon answers {other:?}"),
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Options,
-    Programs,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_out_has_no_rank() {
-        let suspect = |(source, rank): (&str, u32)| Suspect {
-            rank,
-            score: 1.0,
-            source: source.to_owned(),
-            line: 0,
-            function: String::new(),
-        };
-        // Two at the second place, of which one is out; they have the last one's rank.
-        let all = [("out", 1), ("a", 3), ("out", 3), ("b", 4), ("out", 5), ("c", 6)];
-        let mut ranking: Vec<Suspect> = all.map(suspect).to_vec();
-        leave_out(&mut ranking, |source| source == "out");
-        let ranks: Vec<(&str, u32)> =
-            ranking.iter().map(|suspect| (suspect.source.as_str(), suspect.rank)).collect();
-        assert_eq!(ranks, [("a", 1), ("b", 2), ("c", 3)]);
     }
 }

@@ -2,9 +2,9 @@
 //! those it is compared with in the paper.
 
 use super::actor_critic::{ActorCritic, Step};
+use super::quality::{Quality, Rewards};
 use super::{Choice, Rules};
 use crate::mutate::Operator;
-use crate::quality::{Quality, Rewards};
 use fastrand::Rng;
 
 /// A way to choose operators and to accept witnesses.

@@ -2,9 +2,9 @@
 
 use super::code;
 use super::rankings::{file_name, function_name, score};
-use crate::localize::Localization;
 use crate::names::FileNames;
 use hearth_client::protocol::Suspect;
+use hearth_localize::localization::Localization;
 use std::collections::BTreeMap;
 
 /// Suspicious lines that are shown.

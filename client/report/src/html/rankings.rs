@@ -1,10 +1,11 @@
 //! The ranked files and functions.
 
 use super::source::Lines;
-use crate::localize::Localization;
 use crate::markup::Escaped;
-use crate::names::{FileNames, short_function};
+use crate::names::FileNames;
 use hearth_client::protocol::Suspect;
+use hearth_compiler::function_name::short_function;
+use hearth_localize::localization::Localization;
 
 /// Suspects of each kind that are shown; `--json` has more.
 const SHOWN: usize = 25;

@@ -1,19 +1,17 @@
-//! Real bugs of GCC 11.3, found with GCC 12.2: programs of the newer test suite that the older compiler crashes on or
+//! Finds real bugs of GCC 11.3 with GCC 12.2: programs of the newer test suite that the older compiler crashes on or
 //! miscompiles. The newer one's change logs name the files and functions that were mended.
 
-mod changelog;
-mod dejagnu;
-
-use crate::options::at_level;
-use crate::parallel::Connections;
-use crate::toolchain::{Compiled, Toolchain};
+use super::changelog::{self, Fix};
+use super::dejagnu::{self, Action, Test};
+use super::{Bug, BugKind};
 use anyhow::Context;
-use changelog::Fix;
-use dejagnu::{Action, Test};
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
+use hearth_compiler::compiled::Compiled;
+use hearth_compiler::options::at_level;
+use hearth_compiler::toolchain::Toolchain;
+use hearth_localize::connections::Connections;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -22,8 +20,6 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The version of the manifest.
-pub const FORMAT: u32 = 1;
 /// Where the programs are in GCC's source.
 pub const PROGRAMS: [&str; 4] = [
     "gcc/testsuite/gcc.dg",
@@ -48,52 +44,6 @@ const TOOL_LIMIT: Duration = Duration::from_secs(10);
 const WHOLE_LIMIT: Duration = Duration::from_secs(3600);
 /// Between two looks at it.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-
-/// Real bugs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// [`FORMAT`].
-    pub format: u32,
-    /// The compiler that has them.
-    pub subject: String,
-    /// The package whose test suite the programs are in.
-    pub package: String,
-    /// The bugs, by report and program.
-    pub bugs: Vec<Bug>,
-}
-
-/// A bug.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Bug {
-    /// The number of its report.
-    pub report: u32,
-    /// The program, below the package's source.
-    pub program: String,
-    /// What goes wrong.
-    pub kind: BugKind,
-    /// Options it fails with.
-    pub fail: Vec<String>,
-    /// Options it passes with; a crash may have none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pass: Option<Vec<String>>,
-    /// What the compiler says, for a crash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crash: Option<String>,
-    /// The files that were mended, below `gcc/` or `libcpp/` of the subject's source.
-    pub files: Vec<String>,
-    /// The functions that were mended.
-    pub functions: Vec<String>,
-}
-
-/// What goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BugKind {
-    /// The program does what it should not.
-    WrongCode,
-    /// The compiler crashes.
-    Crash,
-}
 
 /// Where everything is.
 #[derive(Debug)]

@@ -1,52 +1,12 @@
-//! The stack of a compiler that crashed: what was under way is suspicious, the more the closer it was to the crash.
+//! The stack of a crash as a ranking: what was under way is suspicious, the more the closer it was to the crash.
 
-use crate::names::plain_function;
 use hearth_client::protocol::{FunctionCount, Level, Suspect};
+use hearth_compiler::function_name::plain_function;
+use hearth_compiler::stack::Frame;
 use std::collections::HashSet;
-use std::path::{Component, Path, PathBuf};
 
 /// A function that reports crashes, and is on the stack because of that.
 const REPORTER: &str = "crash_signal";
-
-/// A place on the stack, as the compiler prints it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
-    /// The function, with its parameters or without.
-    pub function: String,
-    /// The whole path of its source.
-    pub source: String,
-    /// The line.
-    pub line: u32,
-}
-
-/// Reads the stack from what a compiler says of its crash, from where it crashed outward: a line with an address and a
-/// function, then one with a file and a line. Files are named from the directory where the compiler was built.
-#[must_use]
-pub fn frames(errors: &str, directory: &Path) -> Vec<Frame> {
-    let lines: Vec<&str> = errors.lines().collect();
-    let frame = |pair: &[&str]| {
-        let &[above, below] = pair else { return None };
-        let (address, function) = above.strip_prefix("0x")?.split_once(' ')?;
-        u64::from_str_radix(address, 16).ok()?;
-        let (path, line) = below.strip_prefix('\t')?.rsplit_once(':')?;
-        let (source, line) = (plain_path(&directory.join(path)).display().to_string(), line.parse().ok()?);
-        Some(Frame { function: function.to_owned(), source, line })
-    };
-    lines.windows(2).filter_map(frame).collect()
-}
-
-/// A path without `.` and `..`.
-fn plain_path(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            other => plain.push(other),
-        }
-    }
-    plain
-}
 
 /// The stack as a ranking.
 #[derive(Debug, Default)]
@@ -110,6 +70,8 @@ impl Stack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hearth_compiler::stack::frames;
+    use std::path::Path;
 
     const SAID: &str = "p.c:1:1: internal compiler error: Segmentation fault\n\
         0x16d45b8 crash_signal\n\t../../source/gcc/toplev.c:327\n\

@@ -7,12 +7,12 @@ mod source;
 mod tests;
 mod witness;
 
-use crate::localize::{Localization, Sample};
 use crate::markup::Escaped;
 use crate::names::FileNames;
-use crate::oracle::{Kind, Verdict};
 use crate::plot::{Axis, LineChart, Paper, Series};
 use hearth_client::protocol::Suspect;
+use hearth_localize::localization::{Localization, Sample};
+use hearth_localize::oracle::{Kind, Verdict};
 use rankings::file_name;
 use std::time::Duration;
 

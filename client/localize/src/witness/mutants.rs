@@ -1,17 +1,17 @@
 //! Witness programs: mutants of the failing program that pass.
 
-use crate::localize::Request;
+use super::{Candidate, Source};
 use crate::mutate::ingredients::Pool;
 use crate::mutate::{Program, Rule, rules};
 use crate::oracle::{Judged, Verdict};
+use crate::request::Request;
 use crate::search::Rules;
 use crate::search::guide::{Chosen, Distances, Guide, Operators, mean};
-use crate::session::{Candidate, Session};
+use crate::session::Session;
 use crate::technique::Technique;
 use anyhow::{Context, ensure};
 use fastrand::Rng;
 use std::collections::HashSet;
-use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Mutants that are made before any of them is judged: the same on all machines, so that they find the same.
@@ -27,96 +27,120 @@ const SEEDS: usize = 1000;
 /// Programs from which ingredients are taken.
 const INGREDIENTS: usize = 2000;
 
-/// An accepted witness.
-struct Accepted {
-    run: u64,
-    lines: u64,
-}
-
-/// A search that is ready to begin.
-pub struct Search {
+/// Mutants of the failing program, by what was learned from those before.
+pub struct Mutants<'a> {
+    request: &'a Request<'a>,
     random: Rng,
     mutator: Mutator,
-    program: Program,
+    /// The programs that are mutated.
+    seeds: Vec<Program>,
+    /// Failing mutants, which may be mutated further.
+    failing: Vec<String>,
+    /// Hashes of all that were made.
+    known: HashSet<u128>,
+    accepted: Vec<Accepted>,
+    /// What is being judged, and what was chosen in between and made no mutant.
+    batch: Vec<(Pick, Option<String>)>,
+    /// How many were judged.
+    judged: usize,
+    /// So many must be judged before failing ones are mutated further.
+    next_escalation: usize,
+    is_exhausted: bool,
 }
 
-impl Search {
+impl<'a> Mutants<'a> {
     /// Reads what it needs: what is missing is told before time is spent. `None` if the program is no text.
-    pub fn new(request: &Request<'_>) -> anyhow::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// If there are no ingredients where they should be.
+    pub fn new(request: &'a Request<'a>) -> anyhow::Result<Option<Self>> {
         let Some(program) = Program::new(request.text) else { return Ok(None) };
         let mut random = Rng::with_seed(request.seed);
         let mutator = Mutator::new(request, &mut random)?;
-        Ok(Some(Self { random, mutator, program }))
+        Ok(Some(Self {
+            request,
+            random,
+            mutator,
+            seeds: vec![program],
+            failing: Vec::new(),
+            known: HashSet::from([xxh3_128(request.text)]),
+            accepted: Vec::new(),
+            batch: Vec::new(),
+            judged: 0,
+            next_escalation: ESCALATION,
+            is_exhausted: false,
+        }))
+    }
+
+    /// Goes a step further where nothing passes that is one step away. Small programs have few mutants; the papers leave
+    /// it at them.
+    fn escalate(&mut self, has_no_more: bool) {
+        let is_far = match self.accepted.is_empty() {
+            true => has_no_more || self.judged >= self.next_escalation,
+            false => has_no_more && self.request.technique.is_own(),
+        };
+        if is_far && !self.failing.is_empty() {
+            self.seeds = self.failing.drain(..).filter_map(|text| Program::new(text.as_bytes())).collect();
+            self.next_escalation = self.judged + ESCALATION;
+        } else {
+            self.is_exhausted = has_no_more;
+        }
     }
 }
 
-/// Finds witnesses until the time is over, enough mutants were judged, the ranking stays as it is, or there are no more.
-/// What was learned counts between batches, in the order the mutants were made, so that equal seeds and counts find the
-/// same. Says whether it was done before the time was over.
-pub fn find(session: &mut Session<'_>, search: Search) -> anyhow::Result<bool> {
-    let request = session.request;
-    let Search { mut random, mut mutator, program } = search;
-    let mut seeds = vec![program];
-    let mut failing: Vec<String> = Vec::new();
-    let mut known: HashSet<u128> = HashSet::from([xxh3_128(request.text)]);
-    let mut accepted: Vec<Accepted> = Vec::new();
-    let (mut made, mut next_escalation) = (0, ESCALATION);
-    session.unsettle();
-    while Instant::now() < session.deadline && made < request.count && !session.is_settled() {
-        let size = BATCH.min(request.count - made);
-        let batch = mutator.batch(&seeds, &mut random, &mut known, size);
-        let candidates: Vec<Candidate<'_>> = batch
-            .iter()
-            .filter_map(|(pick, text)| {
-                let text = text.as_ref()?.as_bytes();
-                Some(Candidate { change: pick.to_string(), text, options: &session.oracle.fail })
-            })
-            .collect();
-        let is_exhausted = candidates.is_empty();
-        let judged = session.judge(&candidates, session.deadline)?;
-        made += judged.iter().flatten().count();
+impl Source for Mutants<'_> {
+    fn is_done(&self) -> bool {
+        self.is_exhausted || self.judged >= self.request.count
+    }
+
+    fn next_batch(&mut self) -> Vec<Candidate<'_>> {
+        let size = BATCH.min(self.request.count - self.judged);
+        self.batch = self.mutator.batch(&self.seeds, &mut self.random, &mut self.known, size);
+        let options = &self.request.fail;
+        let made = self.batch.iter().filter_map(|(pick, text)| Some((pick, text.as_ref()?)));
+        made.map(|(pick, text)| Candidate { change: pick.to_string(), text: text.as_bytes(), options })
+            .collect()
+    }
+
+    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> anyhow::Result<()> {
+        let has_no_more = judged.is_empty();
+        self.judged += judged.iter().flatten().count();
         let mut judged = judged.into_iter();
         let mut useless: Vec<u64> = Vec::new();
         // In the order they were chosen, those without a mutant included.
-        for (pick, text) in batch {
+        for (pick, text) in std::mem::take(&mut self.batch) {
             let Some(text) = text else {
-                mutator.learn(pick, None);
+                self.mutator.learn(pick, None);
                 continue;
             };
             let Some(judged) = judged.next().flatten() else { continue };
             let passes = judged.verdict == Verdict::Pass && judged.run > 0;
-            let distances = passes.then(|| distances(session, &judged, &accepted)).transpose()?.flatten();
-            let is_accepted = mutator.learn(pick, distances);
+            let distances =
+                passes.then(|| distances(session, &judged, &self.accepted)).transpose()?.flatten();
+            let is_accepted = self.mutator.learn(pick, distances);
+            let programs = &mut session.evidence.programs;
             if is_accepted {
-                accepted.push(Accepted { run: judged.run, lines: judged.lines });
-                session.programs.passing.push(judged.run);
-            } else if judged.verdict == Verdict::Fail
-                && judged.run > 0
-                && session.programs.failing.len() < FAILING
-            {
-                session.programs.failing.push(judged.run);
+                self.accepted.push(Accepted { run: judged.run, lines: judged.lines });
+                programs.passing.push(judged.run);
+            } else if judged.verdict == Verdict::Fail && judged.run > 0 && programs.failing.len() < FAILING {
+                programs.failing.push(judged.run);
             } else {
                 useless.push(judged.run);
             }
-            if judged.verdict == Verdict::Fail && failing.len() < SEEDS {
-                failing.push(text);
+            if judged.verdict == Verdict::Fail && self.failing.len() < SEEDS {
+                self.failing.push(text);
             }
         }
         session.connections.forget(useless);
-        session.sample()?;
-        // Nothing passes that is one step away: a step further. Small programs have few mutants; the papers leave it at them.
-        let is_far = match accepted.is_empty() {
-            true => is_exhausted || made >= next_escalation,
-            false => is_exhausted && request.technique.is_own(),
-        };
-        if is_far && !failing.is_empty() {
-            seeds = failing.drain(..).filter_map(|text| Program::new(text.as_bytes())).collect();
-            next_escalation = made + ESCALATION;
-        } else if is_exhausted {
-            return Ok(true);
-        }
+        self.escalate(has_no_more);
+        Ok(())
     }
-    Ok(made >= request.count || session.is_settled())
+}
+
+/// An accepted witness.
+struct Accepted {
+    run: u64,
+    lines: u64,
 }
 
 /// How far a passing run is from the accepted ones and the failing one; `None` if one of them executed the same lines.
@@ -170,7 +194,7 @@ impl Mutator {
             Technique::Recbi(guide) => guide,
             Technique::Fused | Technique::Options => Guide::Filter,
         };
-        let pool = match request.ingredients {
+        let pool = match request.way.ingredients {
             Some(directory) => {
                 let pool = Pool::read(directory, INGREDIENTS)
                     .with_context(|| format!("cannot read the programs in {}", directory.display()))?;
@@ -231,6 +255,56 @@ impl Mutator {
                 operators.learn(chosen, passed)
             }
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Way;
+    use std::path::Path;
+    use std::time::Duration;
+
+    /// The first batch of mutants by a seed, as they are judged.
+    fn first_batch(technique: Technique, seed: u64) -> Vec<(String, Vec<u8>)> {
+        let way = Way {
+            budget: Duration::ZERO,
+            settled: None,
+            formula: None,
+            aggregation: None,
+            screen: false,
+            counts: false,
+            ingredients: None,
+            launcher: Path::new("hearth"),
+        };
+        let request = Request {
+            subject: "gcc-11",
+            program: Path::new("p.c"),
+            text: b"int a = 3, b = 4; int main(void) { if (a < b) a += b * 7; return a - 31; }",
+            fail: vec!["-O2".to_owned()],
+            pass: None,
+            reference: None,
+            technique,
+            seed,
+            count: 10,
+            limit: 0,
+            way,
+        };
+        let mut mutants = Mutants::new(&request).expect("nothing is missing").expect("it is text");
+        let batch = mutants.next_batch();
+        assert!(batch.iter().all(|candidate| candidate.options == request.fail));
+        batch.into_iter().map(|candidate| (candidate.change, candidate.text.to_vec())).collect()
+    }
+
+    #[test]
+    fn equal_seeds_make_the_same_mutants() {
+        for technique in Technique::ALL.into_iter().filter(|technique| technique.mutates()) {
+            let first = first_batch(technique, 3);
+            assert_eq!(first.len(), 10, "as many as are wanted");
+            assert_eq!(first.iter().map(|(_, text)| text).collect::<HashSet<_>>().len(), 10);
+            assert_eq!(first_batch(technique, 3), first);
+            assert_ne!(first_batch(technique, 4), first);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The page of handmade localizations.
 
 use super::{About, page};
-use crate::localize::{Localization, Sample, Spent, Witness};
-use crate::oracle::{Kind, Reason, Verdict};
 use hearth_client::protocol::Suspect;
+use hearth_compiler::spent::Spent;
+use hearth_localize::localization::{Localization, Sample, Witness};
+use hearth_localize::oracle::{Kind, Reason, Verdict};
 use std::time::Duration;
 
 const HOSTILE: &str = "</script><script>alert('1')</script> \"x\" & \u{1b}[31m";

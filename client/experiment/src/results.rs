@@ -1,18 +1,70 @@
-//! Localizes all bugs of a manifest, and says how well.
+//! What came of the tasks, as it is kept: a line for each, so that an experiment that was interrupted goes on.
 
 use crate::bugs::{Bug, BugKind};
-use crate::localize::Localization;
-use crate::names::plain_function;
-use crate::oracle::Verdict;
+use anyhow::Context;
 use hearth_client::protocol::Suspect;
+use hearth_compiler::function_name::plain_function;
+use hearth_localize::localization::Localization;
+use hearth_localize::oracle::Verdict;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 /// Changes with what techniques do: what was replayed before is then done again.
 pub const VERSION: u32 = 1;
 
 /// The rank of what was not localized.
 const NOT_LOCALIZED: u32 = u32::MAX;
+
+/// What came of all tasks so far.
+#[derive(Debug)]
+pub struct Results {
+    path: PathBuf,
+    all: Vec<Replayed>,
+}
+
+impl Results {
+    /// Reads what was done before; nothing if there is no such file. A line that was cut off is done again.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let all = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(Self { path: path.to_owned(), all })
+    }
+
+    /// Adds one, in the file, too.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn add(&mut self, replayed: Replayed) -> anyhow::Result<()> {
+        let written = OpenOptions::new().create(true).append(true).open(&self.path).and_then(|mut file| {
+            // A line that was cut off when the last replay was killed must not swallow this one.
+            writeln!(file, "\n{}", serde_json::to_string(&replayed)?)
+        });
+        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.all.push(replayed);
+        Ok(())
+    }
+
+    /// Was a bug localized in this way?
+    #[must_use]
+    pub fn has(&self, bug: &Bug, setting: &Setting) -> bool {
+        self.all.iter().any(|done| done.is_of(bug, setting))
+    }
+
+    /// Those of some bugs, each localized in some way; in the order they were done.
+    #[must_use]
+    pub fn of(&self, wanted: &[(&Bug, Setting)]) -> Vec<&Replayed> {
+        let is_wanted = |done: &&Replayed| wanted.iter().any(|(bug, setting)| done.is_of(bug, setting));
+        self.all.iter().filter(is_wanted).collect()
+    }
+}
 
 /// How bugs are localized.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,10 +165,10 @@ impl Replayed {
         }
     }
 
-    /// Is it what came of this bug?
-    #[must_use]
-    pub fn is_of(&self, bug: &Bug) -> bool {
-        (&self.program, &self.fail, &self.pass) == (&bug.program, &bug.fail, &bug.pass)
+    /// Is it what came of this bug, localized in this way?
+    fn is_of(&self, bug: &Bug, setting: &Setting) -> bool {
+        self.setting == *setting
+            && (&self.program, &self.fail, &self.pass) == (&bug.program, &bug.fail, &bug.pass)
     }
 
     /// A bug that could not be localized.
@@ -142,115 +194,19 @@ impl Replayed {
     }
 
     /// The first true file's rank, and the mean rank of all, to compare by; a bug that was not localized is last.
-    fn goodness(&self) -> (u32, u64) {
+    pub(crate) fn goodness(&self) -> (u32, u64) {
         let sum: u64 = self.files.iter().copied().map(u64::from).sum();
         let mean = sum.checked_div(self.files.len() as u64).unwrap_or(u64::MAX);
         (self.files.first().copied().unwrap_or(NOT_LOCALIZED), mean)
     }
 }
 
-/// The median of each bug's repeats, the worse of two in the middle.
-#[must_use]
-pub fn medians<'a>(all: &[&'a Replayed]) -> Vec<&'a Replayed> {
-    let mut by_bug: BTreeMap<&str, Vec<&'a Replayed>> = BTreeMap::new();
-    for replayed in all {
-        by_bug.entry(&replayed.program).or_default().push(replayed);
-    }
-    let median = |mut repeats: Vec<&'a Replayed>| {
-        repeats.sort_by_key(|replayed| replayed.goodness());
-        repeats.get(repeats.len() / 2).copied()
-    };
-    by_bug.into_values().filter_map(median).collect()
-}
-
-/// How much the first five files of two seeds have in common, on average over all pairs, from 0 to 1; `None` without
-/// two seeds of a bug.
-#[must_use]
-pub fn overlap(all: &[&Replayed]) -> Option<f64> {
-    let mut shares = Vec::new();
-    for (index, one) in all.iter().enumerate() {
-        for other in all[index + 1..].iter().filter(|other| other.program == one.program) {
-            let common = one.first.iter().filter(|file| other.first.contains(file)).count();
-            let most = one.first.len().max(other.first.len());
-            if most > 0 {
-                shares.push(common as f64 / most as f64);
-            }
-        }
-    }
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
-}
-
-/// How many bugs have a true file among the first so many after so many seconds, whenever that changes.
-#[must_use]
-pub fn over_time(bugs: &[&Replayed], limit: u32) -> Vec<(f64, f64)> {
-    let is_found = |rank: &Option<u32>| rank.is_some_and(|rank| rank <= limit);
-    let mut changes: Vec<(f64, i32)> = Vec::new();
-    for bug in bugs {
-        let mut before = false;
-        for (at, rank) in &bug.course {
-            let now = is_found(rank);
-            if now != before {
-                changes.push((*at, if now { 1 } else { -1 }));
-            }
-            before = now;
-        }
-    }
-    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut count = 0;
-    let mut points = vec![(0.0, 0.0)];
-    for (at, change) in changes {
-        points.push((at, f64::from(count)));
-        count += change;
-        points.push((at, f64::from(count)));
-    }
-    let end = bugs.iter().map(|bug| bug.total_s).fold(0.0, f64::max);
-    points.push((end, f64::from(count)));
-    points
-}
-
-/// One program of each report: the first.
-#[must_use]
-pub fn first_programs(bugs: &[Bug]) -> Vec<&Bug> {
-    let mut known = BTreeSet::new();
-    bugs.iter().filter(|bug| known.insert(bug.report)).collect()
-}
-
-/// How well bugs were localized; all of them count.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    /// How many bugs.
-    pub bugs: usize,
-    /// How many have a true one among the first 1, 5, 10 and 20.
-    pub top: [usize; 4],
-    /// The mean of the first true one's rank. A bug that was not localized has the last rank there is.
-    pub mean_first_rank: f64,
-    /// The mean of the mean rank of all true ones.
-    pub mean_average_rank: f64,
-}
-
-impl Summary {
-    /// Of lists of ranks, each sorted and none empty; `last` is the last rank there is.
-    #[must_use]
-    pub fn new<'a>(ranks: impl Iterator<Item = &'a [u32]>, last: u32) -> Self {
-        let ranks: Vec<&[u32]> = ranks.collect();
-        let firsts: Vec<u32> = ranks.iter().filter_map(|ranks| ranks.first().copied()).collect();
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let rank = |&rank: &u32| f64::from(rank.min(last));
-        let mean_of = |ranks: &[u32]| mean(&ranks.iter().map(rank).collect::<Vec<_>>());
-        Self {
-            bugs: ranks.len(),
-            top: [1, 5, 10, 20].map(|limit| firsts.iter().filter(|&&rank| rank <= limit).count()),
-            mean_first_rank: mean_of(&firsts),
-            mean_average_rank: mean(&ranks.iter().map(|ranks| mean_of(ranks)).collect::<Vec<_>>()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::localize::Spent;
-    use crate::oracle::Kind;
+    use crate::summary::Summary;
+    use hearth_compiler::spent::Spent;
+    use hearth_localize::oracle::Kind;
     use std::time::Duration;
 
     fn suspect(rank: u32, source: &str, function: &str) -> Suspect {
@@ -299,53 +255,5 @@ mod tests {
         assert!((summary.mean_first_rank - (3.0 + 1.0 + 120.0) / 3.0).abs() < 1e-9);
         assert!((summary.mean_average_rank - (46.5 + 1.0 + 120.0) / 3.0).abs() < 1e-9);
         assert_eq!(none.functions.len(), 1, "its functions are known");
-    }
-
-    fn replayed(program: &str, files: &[u32], first: &[&str], course: &[(f64, Option<u32>)]) -> Replayed {
-        let bug = Bug {
-            report: 7,
-            program: program.to_owned(),
-            kind: BugKind::WrongCode,
-            fail: Vec::new(),
-            pass: None,
-            crash: None,
-            files: Vec::new(),
-            functions: Vec::new(),
-        };
-        let setting = Setting { technique: "fused".to_owned(), seed: 1, budget_s: 60, ..Setting::default() };
-        Replayed {
-            files: files.to_vec(),
-            first: first.iter().map(|&name| name.to_owned()).collect(),
-            course: course.to_vec(),
-            total_s: 10.0,
-            ..Replayed::refused(&bug, &setting, None)
-        }
-    }
-
-    #[test]
-    fn of_repeats_the_median_counts_and_of_two_the_worse() {
-        let all = [
-            replayed("a", &[5], &["x", "y"], &[]),
-            replayed("a", &[1], &["x", "z"], &[]),
-            replayed("a", &[], &[], &[]),
-            replayed("b", &[2, 9], &["x"], &[]),
-            replayed("b", &[2, 3], &["x"], &[]),
-        ];
-        let all: Vec<&Replayed> = all.iter().collect();
-        let files: Vec<&[u32]> = medians(&all).iter().map(|replayed| &replayed.files[..]).collect();
-        assert_eq!(files, [&[5][..], &[2, 9]]);
-        // Of a: x of two in common, and twice nothing with a list that is empty; of b all.
-        assert!((overlap(&all).expect("two seeds") - (0.5 + 0.0 + 0.0 + 1.0) / 4.0).abs() < 1e-9);
-        assert_eq!(overlap(&all[..1]), None);
-    }
-
-    #[test]
-    fn bugs_are_found_over_the_time() {
-        let one = replayed("a", &[1], &[], &[(1.0, None), (2.0, Some(4)), (3.0, Some(6)), (4.0, Some(1))]);
-        let other = replayed("b", &[2], &[], &[(2.5, Some(5))]);
-        let points = over_time(&[&one, &other], 5);
-        let ends: Vec<(f64, f64)> = points.iter().skip(2).step_by(2).copied().collect();
-        assert_eq!(ends, [(2.0, 1.0), (2.5, 2.0), (3.0, 1.0), (4.0, 2.0)]);
-        assert_eq!(points.last(), Some(&(10.0, 2.0)));
     }
 }

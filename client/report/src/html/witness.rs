@@ -1,9 +1,9 @@
 //! What was judged: the most telling witnesses in full, all in a table.
 
 use super::{diff, seconds};
-use crate::localize::{Localization, Witness};
 use crate::markup::Escaped;
-use crate::oracle::Verdict;
+use hearth_localize::localization::{Localization, Witness};
+use hearth_localize::oracle::Verdict;
 
 /// Witnesses shown in full.
 const TELLING: usize = 8;

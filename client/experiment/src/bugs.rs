@@ -1,0 +1,101 @@
+//! Real bugs of a compiler, and the manifest that lists them.
+
+mod changelog;
+mod dejagnu;
+mod find;
+
+pub use find::{PROGRAMS, Sources, find, parts};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// The version of the manifest.
+pub const FORMAT: u32 = 1;
+
+/// Real bugs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The compiler that has them.
+    pub subject: String,
+    /// The package whose test suite the programs are in.
+    pub package: String,
+    /// The bugs, by report and program.
+    pub bugs: Vec<Bug>,
+}
+
+impl Manifest {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is of another version.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).with_context(|| {
+            format!("cannot read {shown}; write it with: hearth bench bugs --output {shown}")
+        })?;
+        let manifest: Self =
+            serde_json::from_str(&text).with_context(|| format!("{shown} is no manifest of bugs"))?;
+        ensure!(
+            manifest.format == FORMAT,
+            "{shown} is of format {}, this hearth reads {FORMAT}; write it anew with: hearth bench bugs --output {shown}",
+            manifest.format
+        );
+        Ok(manifest)
+    }
+
+    /// One program of each report: the first.
+    #[must_use]
+    pub fn first_programs(&self) -> Vec<&Bug> {
+        let mut known = BTreeSet::new();
+        self.bugs.iter().filter(|bug| known.insert(bug.report)).collect()
+    }
+}
+
+/// A bug.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Bug {
+    /// The number of its report.
+    pub report: u32,
+    /// The program, below the package's source.
+    pub program: String,
+    /// What goes wrong.
+    pub kind: BugKind,
+    /// Options it fails with.
+    pub fail: Vec<String>,
+    /// Options it passes with; a crash may have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pass: Option<Vec<String>>,
+    /// What the compiler says, for a crash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash: Option<String>,
+    /// The files that were mended, below `gcc/` or `libcpp/` of the subject's source.
+    pub files: Vec<String>,
+    /// The functions that were mended.
+    pub functions: Vec<String>,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BugKind {
+    /// The program does what it should not.
+    WrongCode,
+    /// The compiler crashes.
+    Crash,
+}
+
+impl BugKind {
+    /// Bugs of this kind, in words.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::WrongCode => "wrong code",
+            Self::Crash => "crashes",
+        }
+    }
+}

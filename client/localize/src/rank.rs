@@ -1,0 +1,172 @@
+//! The rankings that follow from what was judged.
+
+mod fuse;
+mod stack;
+
+pub use stack::Stack;
+
+use crate::oracle::Oracle;
+use crate::request::Request;
+use crate::technique::Technique;
+use anyhow::bail;
+use fuse::{fuse, weigh};
+use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
+use hearth_client::{Answer, Ask, Connection};
+
+/// How passing witnesses vote, and the votes are added up.
+const VOTES: (Formula, Aggregation) = (Formula::Votes, Aggregation::Sum);
+/// How the papers rank.
+const PAPERS: (Formula, Aggregation) = (Formula::Ochiai, Aggregation::Mean);
+
+/// Runs of one source of witnesses.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Those that fail, beside the failing one itself.
+    pub failing: Vec<u64>,
+    /// Those that pass.
+    pub passing: Vec<u64>,
+}
+
+/// What rankings follow from.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// Option sets.
+    pub options: Runs,
+    /// Mutants.
+    pub programs: Runs,
+    /// Runs whose lines are not suspicious.
+    pub innocent: Vec<u64>,
+    /// The stack of a crash; else it is empty.
+    pub stack: Stack,
+}
+
+/// Ranks in a technique's way.
+pub struct Ranker<'a> {
+    /// To the daemon.
+    pub connection: &'a mut Connection,
+    /// What judged.
+    pub oracle: &'a Oracle,
+    /// What is to be localized.
+    pub request: &'a Request<'a>,
+    /// What it follows from.
+    pub evidence: &'a Evidence,
+}
+
+impl Ranker<'_> {
+    /// The most suspicious files, functions or lines; all for a limit of 0.
+    pub fn rank(&mut self, level: Level, limit: u32) -> anyhow::Result<Vec<Suspect>> {
+        let mut ranking = match self.request.technique {
+            Technique::Options => self.rank_options(level)?,
+            Technique::Diwi(_) | Technique::Recbi(_) => self.rank_programs(PAPERS, level)?,
+            Technique::Fused if level == Level::Files => self.fused(level)?,
+            Technique::Fused => weigh(self.fused(level)?, &self.fused(Level::Files)?),
+        };
+        if limit > 0 {
+            ranking.truncate(limit as usize);
+        }
+        Ok(ranking)
+    }
+
+    /// What options, mutants and the stack say together.
+    fn fused(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
+        let options = self.rank_options(level)?;
+        let programs = self.rank_programs(VOTES, level)?;
+        Ok(fuse([options, programs, self.evidence.stack.rank(level)]))
+    }
+
+    /// What options say. What failing mutants lack is not guilty where options differ, either; the other way round,
+    /// options take out too much.
+    fn rank_options(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
+        let Evidence { options, programs, .. } = self.evidence;
+        self.rank_by(VOTES, options, &programs.failing, level)
+    }
+
+    /// What mutants say.
+    fn rank_programs(&mut self, way: (Formula, Aggregation), level: Level) -> anyhow::Result<Vec<Suspect>> {
+        self.rank_by(way, &self.evidence.programs, &[], level)
+    }
+
+    fn rank_by(
+        &mut self,
+        (formula, aggregation): (Formula, Aggregation),
+        runs: &Runs,
+        also_failing: &[u64],
+        level: Level,
+    ) -> anyhow::Result<Vec<Suspect>> {
+        let formula = self.request.way.formula.unwrap_or(formula);
+        let aggregation = self.request.way.aggregation.unwrap_or(aggregation);
+        if runs.passing.is_empty() {
+            // Without a passing one all lines are alike.
+            return Ok(Vec::new());
+        }
+        let refer = |runs: &[u64]| runs.iter().map(|&run| RunRef::Id(run)).collect::<Vec<_>>();
+        let mut failing = vec![RunRef::Id(self.oracle.failing_run)];
+        // The papers compare with the failing program alone.
+        if formula == Formula::Votes {
+            failing.extend(refer(&runs.failing));
+            failing.extend(refer(also_failing));
+        }
+        let passing = refer(&runs.passing);
+        let innocent = refer(&self.evidence.innocent);
+        match self.connection.call(Ask::Rank {
+            failing,
+            passing,
+            innocent,
+            formula,
+            aggregation,
+            level,
+            limit: 0,
+            counts: self.request.way.counts,
+        })? {
+            Answer::Ranking(mut ranking) => {
+                let compiler = self.oracle.toolchain.compiler();
+                let has_reporters = !self.evidence.innocent.is_empty();
+                let is_reporter = |source: &str| has_reporters && compiler.is_reporter(source);
+                leave_out(&mut ranking, |source| is_of_the_machine(source) || is_reporter(source));
+                Ok(ranking)
+            }
+            other => bail!("the daemon answers {other:?}"),
+        }
+    }
+}
+
+/// Is a source file a header that came with the machine, not with the compiler that is localized in?
+pub fn is_of_the_machine(source: &str) -> bool {
+    ["/usr/include/", "/usr/lib/gcc/", "/usr/local/include/"].iter().any(|place| source.starts_with(place))
+}
+
+/// Leaves files out of a ranking; what is behind them moves up.
+fn leave_out(ranking: &mut Vec<Suspect>, is_out: impl Fn(&str) -> bool) {
+    let mut out: Vec<u32> = Vec::new();
+    ranking.retain(|suspect| {
+        let is_out = is_out(&suspect.source);
+        out.extend(is_out.then_some(suspect.rank));
+        !is_out
+    });
+    for suspect in ranking {
+        suspect.rank -= out.iter().filter(|&&rank| rank <= suspect.rank).count() as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_has_no_rank() {
+        let suspect = |(source, rank): (&str, u32)| Suspect {
+            rank,
+            score: 1.0,
+            source: source.to_owned(),
+            line: 0,
+            function: String::new(),
+        };
+        // Two at the second place, of which one is out; they have the last one's rank.
+        let all = [("out", 1), ("a", 3), ("out", 3), ("b", 4), ("out", 5), ("c", 6)];
+        let mut ranking: Vec<Suspect> = all.map(suspect).to_vec();
+        leave_out(&mut ranking, |source| source == "out");
+        let ranks: Vec<(&str, u32)> =
+            ranking.iter().map(|suspect| (suspect.source.as_str(), suspect.rank)).collect();
+        assert_eq!(ranks, [("a", 1), ("b", 2), ("c", 3)]);
+    }
+}
