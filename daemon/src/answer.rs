@@ -2,9 +2,9 @@
 
 use super::store::Kept;
 use super::{Service, failure};
-use hearth_coverage::counts::Counts;
-use hearth_coverage::score;
+use hearth_coverage::spectrum::Counts;
 use hearth_coverage::spectrum::Spectrum;
+use hearth_coverage::spectrum::score;
 use hearth_protocol::{
     Aggregation, Answer, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount, Level,
     Measure, QualityInfo, RunRef, Suspect,

@@ -13,9 +13,9 @@ mod encode;
 
 pub use encode::{NamedMap, encode};
 
-use crate::error::Error;
-use crate::object_map::{ObjectMap, Source};
-use crate::version::Version;
+use crate::gcov::error::Error;
+use crate::gcov::object_map::{ObjectMap, Source};
+use crate::gcov::version::Version;
 use bytemuck::{Pod, Zeroable};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -321,8 +321,8 @@ impl<'a> Atlas<'a> {
             if (record.first_function, record.first_counter, record.first_block) != next {
                 return Err(wrong);
             }
-            let function_words = (size_of::<crate::object_map::Function>() / 4) as u32;
-            let block_words = (size_of::<crate::object_map::Block>() / 4) as u32;
+            let function_words = (size_of::<crate::gcov::object_map::Function>() / 4) as u32;
+            let block_words = (size_of::<crate::gcov::object_map::Block>() / 4) as u32;
             next = (
                 next.0.saturating_add(functions / function_words),
                 next.1.saturating_add(record.counter_count),

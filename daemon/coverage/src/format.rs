@@ -3,4 +3,7 @@
 pub mod cobertura;
 pub mod gcov_json;
 pub mod lcov;
+pub mod report;
 pub mod text;
+
+pub use report::{BranchTotals, Branches, FunctionTotals, LineTotals, SourceTotals, Tree};

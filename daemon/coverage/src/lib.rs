@@ -16,32 +16,20 @@
 #![forbid(unsafe_code)]
 
 pub mod atlas;
-mod builder;
-pub mod canonical;
-pub mod counts;
-pub mod coverage;
-mod cycles;
-pub mod data;
-pub mod data_name;
 pub mod demangle;
-pub mod error;
 pub mod format;
-mod gcov_sort;
-mod line_table;
-pub mod linear;
+pub mod gcov;
 pub mod name_text;
-pub mod notes;
-pub mod object_map;
-mod records;
-pub mod score;
-mod solve;
-pub mod spectrum;
-pub mod tree;
-pub mod version;
+pub mod spectrum {
+    //! What runs executed, in atlas ids: how a run's counts are found and kept, how two runs differ, and what many make
+    //! suspicious.
 
-pub use coverage::ObjectCoverage;
-pub use data::Data;
-pub use error::Error;
-pub use notes::Notes;
-pub use object_map::ObjectMap;
-pub use version::Version;
+    pub mod adder;
+    pub mod counts;
+    pub mod score;
+
+    pub use adder::{Adder, KnownBlocks, Learned, Place, Spectrum};
+    pub use counts::{BLOCK, Counts, Known};
+}
+
+pub use gcov::Error;

@@ -4,9 +4,9 @@
 
 use crate::error::Result;
 use crate::subject_map::SubjectMap;
-use hearth_coverage::canonical::absolute_name;
-use hearth_coverage::object_map::Source;
-use hearth_coverage::score::{self, NOWHERE};
+use hearth_coverage::gcov::canonical::absolute_name;
+use hearth_coverage::gcov::object_map::Source;
+use hearth_coverage::spectrum::score::{self, NOWHERE};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 

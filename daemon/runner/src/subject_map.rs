@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::places::Places;
-use hearth_coverage::ObjectMap;
 use hearth_coverage::atlas::Atlas;
+use hearth_coverage::gcov::ObjectMap;
 use hearth_coverage::spectrum::{KnownBlocks, Learned, Place};
 use hearth_subject::Subject;
 use hearth_subject::atlas::AtlasFile;

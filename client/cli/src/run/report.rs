@@ -2,10 +2,9 @@
 
 use crate::libstdcxx;
 use clap::ValueEnum;
-use hearth_coverage::ObjectCoverage;
-use hearth_coverage::coverage::{Counters, Workspace};
+use hearth_coverage::format::{Branches, Tree};
 use hearth_coverage::format::{gcov_json, lcov};
-use hearth_coverage::tree::{Branches, Tree};
+use hearth_coverage::gcov::{Counters, ObjectCoverage, Workspace};
 use hearth_runner::error::{Error, Result};
 use hearth_runner::{Answer, SubjectMap};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Cobertura's XML, which CI services show beside a change.
 
+use super::report::{LineTotals, SourceTotals, Tree};
 use crate::name_text;
-use crate::tree::{LineTotals, SourceTotals, Tree};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! lcov's tracefile, the `.info` that genhtml and most services read.
 
+use super::report::{SourceTotals, Tree};
 use crate::name_text;
-use crate::tree::{SourceTotals, Tree};
 
 /// Appends the whole tree.
 pub fn write(tree: &Tree, branches: bool, out: &mut Vec<u8>) {

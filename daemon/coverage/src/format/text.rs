@@ -1,7 +1,7 @@
 //! Annotated source, as gcov's `.gcov` files: count, line number, text.
 
+use super::report::{LineTotals, Tree};
 use crate::name_text;
-use crate::tree::{LineTotals, Tree};
 use std::io::Write;
 
 /// Appends every source of the tree; `read_source` gives the text of a source, by its name in the tree, if it can

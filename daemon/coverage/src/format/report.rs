@@ -3,9 +3,9 @@
 //! A header's lines appear in every object that includes it, a template's once for each instance; a line's
 //! count here is the sum of all, as lcov and fastcov have it.
 
-use crate::canonical::absolute_name;
-use crate::coverage::ObjectCoverage;
-use crate::object_map::{ObjectMap, SLOT_UNEXCEPTIONAL};
+use crate::gcov::canonical::absolute_name;
+use crate::gcov::coverage::ObjectCoverage;
+use crate::gcov::object_map::{ObjectMap, SLOT_UNEXCEPTIONAL};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //!
 //! Lines stand for statements. Places (files or functions) are given as the place of each line.
 
-use crate::counts::{BLOCK, Counts, set_bits};
+use super::counts::{BLOCK, Counts, set_bits};
 use std::cmp::Ordering;
 
 /// A line that belongs to no place.
@@ -316,7 +316,7 @@ pub fn rank(scores: Vec<(u32, f64)>, ties: Option<&[(u32, f64)]>) -> Vec<Ranked>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counts::Known;
+    use crate::spectrum::Known;
 
     fn run(lines: &[u32]) -> Counts {
         let mut block = [0; BLOCK];

@@ -3,9 +3,9 @@
 //! The contents are kept in flat arrays that functions and blocks index into, so that reading a file of a
 //! million arcs allocates a handful of times.
 
-use crate::error::Error;
-use crate::records::{Reader, Record, unpadded};
-use crate::version::Version;
+use super::error::Error;
+use super::records::{Reader, Record, unpadded};
+use super::version::Version;
 use rustc_hash::FxHashMap;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"gcno");

@@ -1,10 +1,10 @@
 //! A run's counts on an object: every line, function and branch, equal to gcov's.
 
-use crate::cycles::CycleCounter;
-use crate::data::Data;
-use crate::error::Error;
-use crate::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, Slot};
-use crate::solve::{Graph, Solver};
+use super::cycles::CycleCounter;
+use super::data::Data;
+use super::error::Error;
+use super::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, Slot};
+use super::solve::{Graph, Solver};
 use rustc_hash::FxHashMap;
 
 /// The counters of an object, one for each arc off the spanning trees, in the order of its map.

@@ -5,10 +5,10 @@
 //! on one line are no sums: the simple ones are the smallest of some sums, and a function with others is left
 //! to the solver.
 
-use crate::coverage::{Workspace, arc_range};
-use crate::notes::ENTRY_BLOCK;
-use crate::object_map::{Function, NO_COUNTER, ObjectMap, SLOT_COUNTED_BY_GROUPS};
-use crate::solve::{Graph, Step};
+use super::coverage::{Workspace, arc_range};
+use super::notes::ENTRY_BLOCK;
+use super::object_map::{Function, NO_COUNTER, ObjectMap, SLOT_COUNTED_BY_GROUPS};
+use super::solve::{Graph, Step};
 use rustc_hash::FxHashMap;
 
 /// A function whose sums have more terms for each of its arcs is left to the solver.

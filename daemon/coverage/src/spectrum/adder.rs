@@ -3,11 +3,11 @@
 //! Lines add up over functions and objects, so a changed function's old share is taken away and its new one
 //! added; all others stay as they are.
 
-use crate::counts::{BLOCK, Counts, Known};
-use crate::coverage::{FunctionCoverage, Piece, Workspace, arc_range, solve_function};
-use crate::error::Error;
-use crate::linear;
-use crate::object_map::ObjectMap;
+use super::counts::{BLOCK, Counts, Known};
+use crate::gcov::coverage::{FunctionCoverage, Piece, Workspace, arc_range, solve_function};
+use crate::gcov::error::Error;
+use crate::gcov::linear;
+use crate::gcov::object_map::ObjectMap;
 
 /// A run's counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

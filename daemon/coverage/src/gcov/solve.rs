@@ -4,8 +4,8 @@
 //! known gives that arc away. The order of the steps is gcov's, which matters only where the counters
 //! contradict each other.
 
-use crate::notes::{ENTRY_BLOCK, EXIT_BLOCK};
-use crate::object_map::{Arc, Block, NO_COUNTER};
+use super::notes::{ENTRY_BLOCK, EXIT_BLOCK};
+use super::object_map::{Arc, Block, NO_COUNTER};
 use std::ops::Range;
 
 /// One function's flow graph.

@@ -1,7 +1,7 @@
 //! The words, strings and records that .gcno and .gcda files are made of.
 
-use crate::error::Error;
-use crate::version::Version;
+use super::error::Error;
+use super::version::Version;
 
 /// A cursor over a file, or over one record of it.
 #[derive(Debug, Clone, Copy)]

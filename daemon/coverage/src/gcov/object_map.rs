@@ -2,12 +2,12 @@
 //!
 //! Built once from [`Notes`], it turns gcov's per-line bookkeeping into flat tables: which counter an arc
 //! reads, which arcs enter a line, which lines hold loops, which branches a line shows. A run's counts
-//! are then a few passes over these tables (see [`crate::coverage`]).
+//! are then a few passes over these tables (see [`crate::gcov::coverage`]).
 
-use crate::builder::{Builder, Detail};
-use crate::data::{Data, FunctionData};
-use crate::notes::{DESTINATION_BITS, Notes};
-use crate::version::Version;
+use super::builder::{Builder, Detail};
+use super::data::{Data, FunctionData};
+use super::notes::{DESTINATION_BITS, Notes};
+use super::version::Version;
 use bytemuck::{Pod, Zeroable};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -221,7 +221,7 @@ pub struct ObjectMap<'a> {
 }
 
 impl ObjectMap<'_> {
-    /// Builds the map. `exists` is [`canonical_name`](crate::canonical::canonical_name)'s.
+    /// Builds the map. `exists` is [`canonical_name`](crate::gcov::canonical::canonical_name)'s.
     #[must_use]
     pub fn new(notes: &Notes<'_>, exists: &dyn Fn(&str) -> bool) -> ObjectMap<'static> {
         Builder::new(notes, exists, Detail::Whole).build()

@@ -3,15 +3,15 @@
 //! First the functions with their counters and groups, then a slot for every line, then block by block the
 //! arcs and the lines, then for each line of a function the arcs that enter it.
 
-use crate::canonical::canonical_name;
-use crate::gcov_sort;
-use crate::line_table::{Entries, LineTable};
-use crate::name_text;
-use crate::notes::{ARC_FAKE, ARC_FALLTHROUGH, ARC_ON_TREE, ENTRY_BLOCK, FunctionNotes, Notes};
-use crate::object_map::{
+use super::canonical::canonical_name;
+use super::line_table::{Entries, LineTable};
+use super::notes::{ARC_FAKE, ARC_FALLTHROUGH, ARC_ON_TREE, ENTRY_BLOCK, FunctionNotes, Notes};
+use super::object_map::{
     Arc, Block, FUNCTION_ARTIFICIAL, FUNCTION_GROUP, Function, LineGroup, NO_COUNTER, ObjectMap,
     SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, SLOT_UNEXCEPTIONAL, Slot, Source,
 };
+use super::sort;
+use crate::name_text;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// Canonical sources, and for each name in the notes the source it stands for.
@@ -216,7 +216,7 @@ impl<'n, 'a> Builder<'n, 'a> {
             (function.start_line, function.start_column)
         };
         for source in &mut self.sources {
-            gcov_sort::sort_by_key(&mut source.functions, |&index| start(index));
+            sort::sort_by_key(&mut source.functions, |&index| start(index));
         }
     }
 
