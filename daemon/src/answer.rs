@@ -4,7 +4,7 @@ use super::store::Kept;
 use super::{Service, failure};
 use hearth_coverage::spectrum::Counts;
 use hearth_coverage::spectrum::Spectrum;
-use hearth_coverage::spectrum::score;
+use hearth_coverage::spectrum::{distance, rank, score};
 use hearth_protocol::{
     Aggregation, Answer, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount, Level,
     Measure, QualityInfo, RunRef, Suspect,
@@ -48,9 +48,9 @@ pub fn distance(service: &Service, run: &RunRef, against: &RunRef, measure: Meas
     let (lines, other) = (&kept.spectrum.lines, &other.lines);
     let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
     Ok(Answer::Distance(match measure {
-        Measure::JaccardLines => score::jaccard_distance(lines, other),
-        Measure::JaccardFiles => score::place_distance(lines, other, &files()?),
-        Measure::Locseq => score::locseq_similarity(lines, other, &files()?),
+        Measure::JaccardLines => distance::jaccard_distance(lines, other),
+        Measure::JaccardFiles => distance::place_distance(lines, other, &files()?),
+        Measure::Locseq => distance::locseq_similarity(lines, other, &files()?),
     }))
 }
 
@@ -59,7 +59,7 @@ pub fn quality(service: &Service, failing: &RunRef, passing: &[RunRef], alpha: f
     let failing = service.store().get(failing)?;
     let passing = all(service, passing, &failing)?;
     let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
-    let found = score::quality(&failing.spectrum.lines, &lines, alpha);
+    let found = distance::quality(&failing.spectrum.lines, &lines, alpha);
     Ok(Answer::Quality(QualityInfo {
         similarity: found.similarity,
         diversity: found.diversity,
@@ -133,15 +133,15 @@ fn check_same(one: &Kept, other: &Kept) -> Result<()> {
 }
 
 /// `None` for votes, which are no formula of a line's own.
-fn core_formula(formula: Formula) -> Option<score::Formula> {
+fn core_formula(formula: Formula) -> Option<hearth_coverage::spectrum::Formula> {
     Some(match formula {
         Formula::Votes => return None,
-        Formula::Ochiai => score::Formula::Ochiai,
-        Formula::Tarantula => score::Formula::Tarantula,
-        Formula::Jaccard => score::Formula::Jaccard,
-        Formula::Dstar => score::Formula::DStar,
-        Formula::Op2 => score::Formula::Op2,
-        Formula::Barinel => score::Formula::Barinel,
+        Formula::Ochiai => hearth_coverage::spectrum::Formula::Ochiai,
+        Formula::Tarantula => hearth_coverage::spectrum::Formula::Tarantula,
+        Formula::Jaccard => hearth_coverage::spectrum::Formula::Jaccard,
+        Formula::Dstar => hearth_coverage::spectrum::Formula::DStar,
+        Formula::Op2 => hearth_coverage::spectrum::Formula::Op2,
+        Formula::Barinel => hearth_coverage::spectrum::Formula::Barinel,
     })
 }
 
@@ -168,11 +168,11 @@ fn rank(
     };
     // How many lines a place has says nothing here.
     let ties = ties.map(|ties| of_places(ties, score::Aggregation::Mean));
-    let mut ranked = score::rank(of_places(lines, aggregation), ties.as_deref());
+    let mut ranked = rank::rank(of_places(lines, aggregation), ties.as_deref());
     if limit > 0 {
         ranked.truncate(limit as usize);
     }
-    let suspect = |ranked: &score::Ranked| -> Result<Suspect> {
+    let suspect = |ranked: &rank::Ranked| -> Result<Suspect> {
         let (source, line, function) = match level {
             Level::Lines => map.with_atlas(|atlas| {
                 let line = atlas.lines()[ranked.id as usize];

@@ -20,16 +20,6 @@ pub mod demangle;
 pub mod format;
 pub mod gcov;
 pub mod name_text;
-pub mod spectrum {
-    //! What runs executed, in atlas ids: how a run's counts are found and kept, how two runs differ, and what many make
-    //! suspicious.
-
-    pub mod adder;
-    pub mod counts;
-    pub mod score;
-
-    pub use adder::{Adder, KnownBlocks, Learned, Place, Spectrum};
-    pub use counts::{BLOCK, Counts, Known};
-}
+pub mod spectrum;
 
 pub use gcov::Error;

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::subject_map::SubjectMap;
 use hearth_coverage::gcov::canonical::absolute_name;
 use hearth_coverage::gcov::object_map::Source;
-use hearth_coverage::spectrum::score::{self, NOWHERE};
+use hearth_coverage::spectrum::{self, NOWHERE};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -100,14 +100,14 @@ impl Places {
 
     /// The files as places of lines.
     #[must_use]
-    pub fn files(&self) -> score::Places<'_> {
-        score::Places { of_lines: &self.line_files, count: self.file_count }
+    pub fn files(&self) -> spectrum::Places<'_> {
+        spectrum::Places { of_lines: &self.line_files, count: self.file_count }
     }
 
     /// The functions as places of lines.
     #[must_use]
-    pub fn functions(&self) -> score::Places<'_> {
-        score::Places { of_lines: &self.line_functions, count: self.functions.len() }
+    pub fn functions(&self) -> spectrum::Places<'_> {
+        spectrum::Places { of_lines: &self.line_functions, count: self.functions.len() }
     }
 
     /// A function.

@@ -27,7 +27,7 @@ pub struct Sums {
 
 /// Where a function's sums begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct Start(u32);
 
 /// Counters and their factors, none of them zero, in order.
 type Factors = Vec<(u32, i32)>;
@@ -46,9 +46,9 @@ impl Sums {
         index: usize,
         lines: &[u32],
         workspace: &mut Workspace,
-    ) -> Option<Place> {
+    ) -> Option<Start> {
         let function = &map.functions[index];
-        let place = Place(u32::try_from(self.words.len()).ok()?);
+        let start = Start(u32::try_from(self.words.len()).ok()?);
         let solved = Solved::new(map, function, workspace)?;
         let loops = loops(map, function, &solved, lines)?;
         let sums = line_sums(map, function, &solved, lines);
@@ -72,7 +72,7 @@ impl Sums {
                 self.push_sum(factors);
             }
         }
-        Some(place)
+        Some(start)
     }
 
     fn push_sum(&mut self, factors: &Factors) {
@@ -90,7 +90,7 @@ impl Sums {
     #[inline]
     pub fn change(
         &self,
-        place: Place,
+        start: Start,
         old: &[i64],
         new: &[i64],
         changes: &mut Vec<i64>,
@@ -98,7 +98,7 @@ impl Sums {
     ) -> i64 {
         changes.clear();
         changes.extend(new.iter().zip(old).map(|(&new, &old)| new.wrapping_sub(old)));
-        let mut reader = Reader { words: &self.words[place.0 as usize..] };
+        let mut reader = Reader { words: &self.words[start.0 as usize..] };
         let calls = reader.sum(changes);
         for &[line, count, counter] in reader.runs() {
             let change = changes[counter as usize];

@@ -1,60 +1,19 @@
-//! A run's coverage in atlas ids, found from the few functions whose counters differ from the run before.
+//! Finds a run's spectrum from the few functions whose counters differ from the run before.
 //!
 //! Lines add up over functions and objects, so a changed function's old share is taken away and its new one
 //! added; all others stay as they are.
 
-use super::counts::{BLOCK, Counts, Known};
+use super::block::{BLOCK, Known};
+use super::counts::Counts;
+use super::{KnownBlocks, Spectrum};
 use crate::gcov::coverage::{FunctionCoverage, Piece, Workspace, arc_range, solve_function};
 use crate::gcov::error::Error;
 use crate::gcov::linear;
 use crate::gcov::object_map::ObjectMap;
 
-/// A run's counts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spectrum {
-    /// Of lines, by id.
-    pub lines: Counts,
-    /// How often each function was called, by id.
-    pub functions: Counts,
-}
-
-impl Spectrum {
-    /// Keeps the spectrum: the bytes of what no kept spectrum had.
-    #[must_use]
-    pub fn keep(&self) -> usize {
-        self.lines.keep() + self.functions.keep()
-    }
-
-    /// Releases a kept spectrum: the bytes of what no kept spectrum has any more.
-    #[must_use]
-    pub fn release(&self) -> usize {
-        self.lines.release() + self.functions.release()
-    }
-
-    /// All its pieces of memory: where they are and what they take, in bytes.
-    pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.lines.pieces().chain(self.functions.pieces())
-    }
-}
-
-/// What spectra of a subject had lately, so that equal ones share it.
-#[derive(Debug)]
-pub struct KnownBlocks {
-    lines: Known,
-    functions: Known,
-}
-
-impl KnownBlocks {
-    /// None yet, for an atlas of so many lines and functions.
-    #[must_use]
-    pub fn new(line_count: usize, function_count: usize) -> Self {
-        Self { lines: Known::new(line_count), functions: Known::new(function_count) }
-    }
-}
-
-/// An object's map and its place in the ids.
+/// An object's map, and the ids of its lines and functions.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'m, 'a> {
+pub struct NumberedMap<'m, 'a> {
     /// The map.
     pub map: &'m ObjectMap<'a>,
     /// The line id of each of its slots.
@@ -107,7 +66,7 @@ enum Way {
     /// gcov does not show it.
     Hidden,
     /// By its sums.
-    Sums(linear::Place),
+    Sums(linear::Start),
     /// By the solver.
     Solver,
 }
@@ -139,7 +98,7 @@ impl Adder {
         &self.learned
     }
 
-    /// Takes a function from its old counters to its new ones, if that has been done before: then its place
+    /// Takes a function from its old counters to its new ones, if that has been done before: then its map
     /// is not needed. False if it is.
     #[inline]
     pub fn change_again(&mut self, function: u32, old: &[i64], new: &[i64]) -> bool {
@@ -162,51 +121,51 @@ impl Adder {
     /// If its flow graph cannot be solved.
     pub fn change(
         &mut self,
-        place: Place<'_, '_>,
+        object: NumberedMap<'_, '_>,
         index: usize,
         old: &[i64],
         new: &[i64],
     ) -> Result<(), Error> {
-        let id = place.first_function + index as u32;
+        let id = object.first_function + index as u32;
         if self.learned.ways[id as usize] == Way::Unknown {
-            self.learned.ways[id as usize] = self.find_way(place, index);
+            self.learned.ways[id as usize] = self.find_way(object, index);
             self.learned.count += 1;
         }
         if self.change_again(id, old, new) {
             return Ok(());
         }
-        let before = self.solve(place, index, old, -1)?;
-        let after = self.solve(place, index, new, 1)?;
+        let before = self.solve(object, index, old, -1)?;
+        let after = self.solve(object, index, new, 1)?;
         let calls = after.execution_count.wrapping_sub(before.execution_count);
         self.calls.add(id, 1, calls);
         Ok(())
     }
 
-    fn find_way(&mut self, place: Place<'_, '_>, index: usize) -> Way {
-        if !place.map.functions[index].is_shown() {
+    fn find_way(&mut self, object: NumberedMap<'_, '_>, index: usize) -> Way {
+        if !object.map.functions[index].is_shown() {
             return Way::Hidden;
         }
         let sums = &mut self.learned.sums;
-        sums.add(place.map, index, place.lines, &mut self.workspace).map_or(Way::Solver, Way::Sums)
+        sums.add(object.map, index, object.lines, &mut self.workspace).map_or(Way::Solver, Way::Sums)
     }
 
     fn solve(
         &mut self,
-        place: Place<'_, '_>,
+        object: NumberedMap<'_, '_>,
         index: usize,
         counters: &[i64],
         factor: i64,
     ) -> Result<FunctionCoverage, Error> {
-        let function = &place.map.functions[index];
+        let function = &object.map.functions[index];
         if counters.iter().all(|&counter| counter == 0) {
             return Ok(FunctionCoverage::default());
         }
         let Self { workspace, arcs, lines, .. } = self;
         arcs.clear();
-        arcs.resize(arc_range(place.map, function).len(), 0);
-        solve_function(place.map, function, counters, arcs, workspace, |slot, piece| {
+        arcs.resize(arc_range(object.map, function).len(), 0);
+        solve_function(object.map, function, counters, arcs, workspace, |slot, piece| {
             if let Piece::Count(count) = piece {
-                lines.add(place.lines[slot as usize], 1, count.wrapping_mul(factor));
+                lines.add(object.lines[slot as usize], 1, count.wrapping_mul(factor));
             }
         })
     }
