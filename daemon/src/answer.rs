@@ -2,9 +2,7 @@
 
 use super::store::Kept;
 use super::{Service, failure};
-use hearth_coverage::spectrum::Counts;
-use hearth_coverage::spectrum::Spectrum;
-use hearth_coverage::spectrum::{distance, rank, score};
+use hearth_coverage::spectrum::{Counts, Spectrum, distance, rank, score};
 use hearth_protocol::{
     Aggregation, Answer, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount, Level,
     Measure, QualityInfo, RunRef, Suspect,
@@ -92,10 +90,7 @@ pub fn ranking(service: &Service, ranking: &Ranking) -> Result<Answer> {
     let (failing, passing, innocent) = (failing?, passing?, innocent?);
     let [failing, passing, innocent] = [&failing, &passing, &innocent]
         .map(|runs| runs.iter().map(|kept| &kept.spectrum.lines).collect::<Vec<&Counts>>());
-    let scores = match core_formula(ranking.formula) {
-        Some(formula) => score::line_scores(&failing, &passing, &innocent, formula),
-        None => score::line_votes(&failing, &passing, &innocent),
-    };
+    let scores = score::line_scores(&failing, &passing, &innocent, ranking.formula);
     let ties = ranking.counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
     let Ranking { aggregation, level, limit, .. } = *ranking;
     rank(service, &first.map, scores, ties, aggregation, level, limit).map(Answer::Ranking)
@@ -132,19 +127,6 @@ fn check_same(one: &Kept, other: &Kept) -> Result<()> {
     Err(Failure::new(FailureKind::Mixed, problem))
 }
 
-/// `None` for votes, which are no formula of a line's own.
-fn core_formula(formula: Formula) -> Option<hearth_coverage::spectrum::Formula> {
-    Some(match formula {
-        Formula::Votes => return None,
-        Formula::Ochiai => hearth_coverage::spectrum::Formula::Ochiai,
-        Formula::Tarantula => hearth_coverage::spectrum::Formula::Tarantula,
-        Formula::Jaccard => hearth_coverage::spectrum::Formula::Jaccard,
-        Formula::Dstar => hearth_coverage::spectrum::Formula::DStar,
-        Formula::Op2 => hearth_coverage::spectrum::Formula::Op2,
-        Formula::Barinel => hearth_coverage::spectrum::Formula::Barinel,
-    })
-}
-
 /// The places with the highest scores.
 fn rank(
     service: &Service,
@@ -156,18 +138,13 @@ fn rank(
     limit: u32,
 ) -> Result<Vec<Suspect>> {
     let places = map.places().map_err(|error| failure(&error))?;
-    let aggregation = match aggregation {
-        Aggregation::Mean => score::Aggregation::Mean,
-        Aggregation::RankWeighted => score::Aggregation::RankWeighted,
-        Aggregation::Sum => score::Aggregation::Sum,
-    };
     let of_places = |lines: Vec<(u32, f64)>, aggregation| match level {
         Level::Lines => lines,
         Level::Functions => score::place_scores(&lines, &places.functions(), aggregation),
         Level::Files => score::place_scores(&lines, &places.files(), aggregation),
     };
     // How many lines a place has says nothing here.
-    let ties = ties.map(|ties| of_places(ties, score::Aggregation::Mean));
+    let ties = ties.map(|ties| of_places(ties, Aggregation::Mean));
     let mut ranked = rank::rank(of_places(lines, aggregation), ties.as_deref());
     if limit > 0 {
         ranked.truncate(limit as usize);

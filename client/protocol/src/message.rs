@@ -4,6 +4,7 @@
 //! out, it has a default.
 
 use crate::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL, limited};
+use hearth_coverage::spectrum::{Aggregation, Formula};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -375,41 +376,6 @@ pub enum Measure {
     JaccardFiles,
     /// LocSeq's similarity: the larger, the closer.
     Locseq,
-}
-
-/// A formula of suspiciousness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Formula {
-    /// ef / sqrt((ef + nf)(ef + ep)).
-    #[default]
-    Ochiai,
-    /// The share of failing runs over that and the share of passing ones.
-    Tarantula,
-    /// ef / (ef + nf + ep).
-    Jaccard,
-    /// ef² / (ep + nf).
-    Dstar,
-    /// ef - ep / (all passing + 1).
-    Op2,
-    /// 1 - ep / (ep + ef).
-    Barinel,
-    /// Each passing run has a vote, shared evenly by the n lines that all failing runs (but one in 200) executed and
-    /// it did not; it weighs 1 / sqrt(n).
-    Votes,
-}
-
-/// How the scores of lines make those of functions and files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Aggregation {
-    /// The mean over the lines that failing runs executed.
-    #[default]
-    Mean,
-    /// The mean with weights that fall from the most suspicious line to the least.
-    RankWeighted,
-    /// The sum: for votes.
-    Sum,
 }
 
 /// The answers, each to the question of its name.

@@ -7,15 +7,6 @@ use super::counts::Counts;
 use super::formula::{Formula, Tally};
 use super::places::Places;
 
-/// The lines that any of some runs executed, as bits by block.
-fn executed_by_any(runs: &[&Counts]) -> Vec<u64> {
-    let mut any = vec![0; runs.iter().map(|run| run.bits().count()).max().unwrap_or(0)];
-    for run in runs {
-        any.iter_mut().zip(run.bits()).for_each(|(any, bits)| *any |= bits);
-    }
-    any
-}
-
 /// The scores of the lines that failing runs executed, and innocent ones did not, by line id, in order.
 #[must_use]
 pub fn line_scores(
@@ -24,60 +15,15 @@ pub fn line_scores(
     innocent: &[&Counts],
     formula: Formula,
 ) -> Vec<(u32, f64)> {
-    let innocent = executed_by_any(innocent);
-    let (all_failed, all_passed) = (failing.len() as u32, passing.len() as u32);
-    let mut failed: Vec<(usize, [u32; BLOCK])> = Vec::new();
-    Counts::tally(failing, failing, |block, sums| failed.push((block, *sums)));
-    let mut failed = failed.into_iter();
-    let mut scores = Vec::new();
-    // Both are asked for the same blocks, so they come in the same order.
-    Counts::tally(passing, failing, |block, passed| {
-        let Some((_, failed)) = failed.next() else { return };
-        for (index, (&failed, &passed)) in failed.iter().zip(passed).enumerate() {
-            let is_innocent = innocent.get(block).is_some_and(|bits| bits >> index & 1 == 1);
-            if failed > 0 && !is_innocent {
-                let tally = Tally { failed, passed, all_failed, all_passed };
-                scores.push(((block * BLOCK + index) as u32, formula.score(tally)));
-            }
-        }
-    });
-    scores
+    match formula {
+        Formula::Votes => line_votes(failing, passing, innocent),
+        _ => tallied_scores(failing, passing, innocent, formula),
+    }
 }
 
-/// Of this many failing runs one may lack a line that the others have in common: it may fail for reasons of its own.
-const ONE_MAY_LACK: usize = 200;
-
-/// The votes of passing runs for lines that the first failing run and, but for one in 200, all others executed, and
-/// innocent ones did not, by line id, in order. The lines that a passing run has not executed share its vote evenly; the fewer they are, the more they
-/// tell, so the vote of a run that lacks n lines weighs 1 / sqrt(n).
-#[must_use]
-pub fn line_votes(failing: &[&Counts], passing: &[&Counts], innocent: &[&Counts]) -> Vec<(u32, f64)> {
-    let Some((first, others)) = failing.split_first() else { return Vec::new() };
-    let mut common: Vec<u64> = first.bits().collect();
-    let mut lacking = vec![0_usize; common.len() * BLOCK];
-    for run in others {
-        for (block, (bits, other)) in common.iter().zip(run.bits()).enumerate() {
-            set_bits(bits & !other).for_each(|index| lacking[block * BLOCK + index] += 1);
-        }
-    }
-    for (line, _) in lacking.iter().enumerate().filter(|&(_, &count)| count > failing.len() / ONE_MAY_LACK) {
-        common[line / BLOCK] &= !(1 << (line % BLOCK));
-    }
-    common.iter_mut().zip(executed_by_any(innocent)).for_each(|(bits, innocent)| *bits &= !innocent);
-    let mut votes = vec![0.0; common.len() * BLOCK];
-    for run in passing {
-        let missing = || common.iter().zip(run.bits()).map(|(common, bits)| common & !bits).enumerate();
-        let count: u32 = missing().map(|(_, bits)| bits.count_ones()).sum();
-        let share = f64::from(count).powf(-1.5);
-        for (block, bits) in missing() {
-            set_bits(bits).for_each(|index| votes[block * BLOCK + index] += share);
-        }
-    }
-    (0..).zip(votes).filter(|&(_, votes)| votes > 0.0).collect()
-}
-
-/// How the scores of a place's lines make the place's.
+/// How the scores of lines make those of the functions and files they are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum Aggregation {
     /// The mean of the lines that failing runs executed: DiWi's and RecBi's.
     #[default]
@@ -134,6 +80,74 @@ pub fn count_changes(failing: &Counts, passing: &[&Counts], scores: &[(u32, f64)
     let count = passing.len().max(1) as f64;
     let change = |&(line, _): &(u32, f64)| (line, sums.get(line as usize).copied().unwrap_or(0.0) / count);
     scores.iter().map(change).collect()
+}
+
+/// The scores of a formula that looks at each line by itself.
+fn tallied_scores(
+    failing: &[&Counts],
+    passing: &[&Counts],
+    innocent: &[&Counts],
+    formula: Formula,
+) -> Vec<(u32, f64)> {
+    let innocent = executed_by_any(innocent);
+    let (all_failed, all_passed) = (failing.len() as u32, passing.len() as u32);
+    let mut failed: Vec<(usize, [u32; BLOCK])> = Vec::new();
+    Counts::tally(failing, failing, |block, sums| failed.push((block, *sums)));
+    let mut failed = failed.into_iter();
+    let mut scores = Vec::new();
+    // Both are asked for the same blocks, so they come in the same order.
+    Counts::tally(passing, failing, |block, passed| {
+        let Some((_, failed)) = failed.next() else { return };
+        for (index, (&failed, &passed)) in failed.iter().zip(passed).enumerate() {
+            let is_innocent = innocent.get(block).is_some_and(|bits| bits >> index & 1 == 1);
+            if failed > 0 && !is_innocent {
+                let tally = Tally { failed, passed, all_failed, all_passed };
+                let line = (block * BLOCK + index) as u32;
+                scores.extend(formula.score(tally).map(|score| (line, score)));
+            }
+        }
+    });
+    scores
+}
+
+/// Of this many failing runs one may lack a line that the others have in common: it may fail for reasons of its own.
+const ONE_MAY_LACK: usize = 200;
+
+/// The votes of passing runs for lines that the first failing run and, but for one in 200, all others executed, and
+/// innocent ones did not. The lines that a passing run has not executed share its vote evenly; the fewer they are,
+/// the more they tell, so the vote of a run that lacks n lines weighs 1 / sqrt(n).
+fn line_votes(failing: &[&Counts], passing: &[&Counts], innocent: &[&Counts]) -> Vec<(u32, f64)> {
+    let Some((first, others)) = failing.split_first() else { return Vec::new() };
+    let mut common: Vec<u64> = first.bits().collect();
+    let mut lacking = vec![0_usize; common.len() * BLOCK];
+    for run in others {
+        for (block, (bits, other)) in common.iter().zip(run.bits()).enumerate() {
+            set_bits(bits & !other).for_each(|index| lacking[block * BLOCK + index] += 1);
+        }
+    }
+    for (line, _) in lacking.iter().enumerate().filter(|&(_, &count)| count > failing.len() / ONE_MAY_LACK) {
+        common[line / BLOCK] &= !(1 << (line % BLOCK));
+    }
+    common.iter_mut().zip(executed_by_any(innocent)).for_each(|(bits, innocent)| *bits &= !innocent);
+    let mut votes = vec![0.0; common.len() * BLOCK];
+    for run in passing {
+        let missing = || common.iter().zip(run.bits()).map(|(common, bits)| common & !bits).enumerate();
+        let count: u32 = missing().map(|(_, bits)| bits.count_ones()).sum();
+        let share = f64::from(count).powf(-1.5);
+        for (block, bits) in missing() {
+            set_bits(bits).for_each(|index| votes[block * BLOCK + index] += share);
+        }
+    }
+    (0..).zip(votes).filter(|&(_, votes)| votes > 0.0).collect()
+}
+
+/// The lines that any of some runs executed, as bits by block.
+fn executed_by_any(runs: &[&Counts]) -> Vec<u64> {
+    let mut any = vec![0; runs.iter().map(|run| run.bits().count()).max().unwrap_or(0)];
+    for run in runs {
+        any.iter_mut().zip(run.bits()).for_each(|(any, bits)| *any |= bits);
+    }
+    any
 }
 
 #[cfg(test)]
