@@ -5,7 +5,7 @@ use super::{Service, failure};
 use hearth_coverage::spectrum::{Counts, Spectrum, distance, rank, score};
 use hearth_protocol::{
     Aggregation, Answer, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount, Level,
-    Measure, QualityInfo, RunRef, Suspect,
+    Measure, RunRef, Suspect,
 };
 use hearth_runner::places::Places;
 use hearth_runner::subject_map::SubjectMap;
@@ -57,12 +57,7 @@ pub fn quality(service: &Service, failing: &RunRef, passing: &[RunRef], alpha: f
     let failing = service.store().get(failing)?;
     let passing = all(service, passing, &failing)?;
     let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
-    let found = distance::quality(&failing.spectrum.lines, &lines, alpha);
-    Ok(Answer::Quality(QualityInfo {
-        similarity: found.similarity,
-        diversity: found.diversity,
-        quality: found.quality,
-    }))
+    Ok(Answer::Quality(distance::quality(&failing.spectrum.lines, &lines, alpha)))
 }
 
 /// The runs that a ranking is made of, and how.

@@ -4,7 +4,7 @@
 //! out, it has a default.
 
 use crate::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL, limited};
-use hearth_coverage::spectrum::{Aggregation, Formula};
+use hearth_coverage::spectrum::{Aggregation, Formula, Quality};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -391,7 +391,7 @@ pub enum Answer {
     /// To `distance`.
     Distance(f64),
     /// To `quality`.
-    Quality(QualityInfo),
+    Quality(Quality),
     /// To `rank`.
     Ranking(Vec<Suspect>),
     /// To `runs`.
@@ -534,17 +534,6 @@ pub struct FileCount {
     pub lines: u64,
     /// In a delta, how many ran only in the other run; else 0.
     pub against: u64,
-}
-
-/// How good a set of passing runs is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct QualityInfo {
-    /// How alike they are to the failing run, on average.
-    pub similarity: f64,
-    /// How far apart they are from each other, on average.
-    pub diversity: f64,
-    /// Their number times the weighted sum of both.
-    pub quality: f64,
 }
 
 /// A suspicious line, function or file.

@@ -16,6 +16,7 @@ pub mod score;
 pub use adder::{Adder, Learned, NumberedMap};
 pub use block::{BLOCK, Known};
 pub use counts::Counts;
+pub use distance::Quality;
 pub use formula::{Formula, Tally};
 pub use places::{NOWHERE, Places};
 pub use score::Aggregation;

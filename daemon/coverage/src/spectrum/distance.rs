@@ -34,6 +34,7 @@ pub fn locseq_similarity(passing: &Counts, failing: &Counts, files: &Places<'_>)
 
 /// How good a set of passing runs is: RecBi's formulas 1, 2 and 4.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Quality {
     /// How alike the passing runs are to the failing one, on average.
     pub similarity: f64,
