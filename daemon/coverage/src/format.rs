@@ -3,7 +3,7 @@
 pub mod cobertura;
 pub mod gcov_json;
 pub mod lcov;
-pub mod report;
+mod report;
 pub mod text;
 
-pub use report::{BranchTotals, Branches, FunctionTotals, LineTotals, SourceTotals, Tree};
+pub use report::{BranchTotals, Branches, FunctionTotals, LineTotals, Report, SourceTotals};

@@ -18,6 +18,7 @@ pub(crate) mod linear;
 pub mod notes;
 pub mod object_map;
 mod records;
+mod report;
 mod solve;
 pub(crate) mod sort;
 pub mod version;

@@ -9,7 +9,7 @@ use anyhow::bail;
 use fastrand::Rng;
 use hearth_coverage::atlas::{Atlas, NamedMap, encode};
 use hearth_coverage::demangle;
-use hearth_coverage::format::{Branches, Tree};
+use hearth_coverage::format::{Branches, Report};
 use hearth_coverage::format::{gcov_json, lcov};
 use hearth_coverage::gcov::{Counters, Data, Error, Notes, ObjectCoverage, ObjectMap, Workspace};
 use hearth_subject::Store;
@@ -174,9 +174,9 @@ fn use_all(notes: &[u8], data: &[u8], random: &mut Rng) -> Result<(), Error> {
         &mut out,
         &mut |_| {},
     );
-    let mut tree = Tree::default();
-    tree.add(&map, &coverage, Branches::All);
-    lcov::write(&tree, true, &mut out);
+    let mut report = Report::default();
+    coverage.add_to(&mut report, &map, Branches::All);
+    lcov::write(&report, true, &mut out);
     let bytes = encode(&[NamedMap { name: "x".to_owned(), map }], 1)?;
     let mut damaged = bytes;
     let at = random.usize(..damaged.len());

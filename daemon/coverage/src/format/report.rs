@@ -1,17 +1,14 @@
-//! The counts of many objects added up by source file.
+//! What a report says, whoever has counted it: the lines, functions and branches of each source file.
 //!
 //! A header's lines appear in every object that includes it, a template's once for each instance; a line's
 //! count here is the sum of all, as lcov and fastcov have it.
 
-use crate::gcov::canonical::absolute_name;
-use crate::gcov::coverage::ObjectCoverage;
-use crate::gcov::object_map::{ObjectMap, SLOT_UNEXCEPTIONAL};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// All sources of a tree, by absolute name.
+/// All sources of a report, by absolute name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tree {
+pub struct Report {
     /// The totals of each source; names are as [`crate::name_text`] writes them.
     pub sources: BTreeMap<String, SourceTotals>,
 }
@@ -25,9 +22,9 @@ pub struct SourceTotals {
     pub functions: FxHashMap<Box<[u8]>, FunctionTotals>,
 }
 
-/// The totals of one line.
+/// The totals of one line, or what is added to them: then the branches may be of any kind of list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineTotals {
+pub struct LineTotals<B = Vec<BranchTotals>> {
     /// The line number.
     pub number: u32,
     /// Some block of it did not run in some object, and not for want of an exception, where notes tell.
@@ -37,7 +34,7 @@ pub struct LineTotals {
     /// How often it ran.
     pub count: i64,
     /// Its branches, if they were asked for.
-    pub branches: Vec<BranchTotals>,
+    pub branches: B,
 }
 
 /// The totals of one branch.
@@ -60,7 +57,7 @@ pub struct FunctionTotals {
     pub execution_count: i64,
 }
 
-/// Which branches a tree keeps.
+/// Which branches a report has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Branches {
     /// None.
@@ -71,62 +68,42 @@ pub enum Branches {
     All,
 }
 
-impl Tree {
-    /// Adds the counts of an object.
-    pub fn add(&mut self, map: &ObjectMap<'_>, coverage: &ObjectCoverage, branches: Branches) {
-        for (index, source) in map.sources.iter().enumerate() {
-            let slots = map.space_slots(index as u32);
-            if slots.is_empty() && source.functions.is_empty() {
-                continue;
-            }
-            let name = absolute_name(&map.cwd, &source.name);
-            let totals = self.sources.entry(name).or_default();
-            totals.add_lines(map, coverage, slots, branches);
-            for &function in source.functions.iter() {
-                let mapped = &map.functions[function as usize];
-                if mapped.is_group() {
-                    totals.add_lines(map, coverage, map.space_slots(mapped.space), branches);
-                }
-                let count = coverage.functions[function as usize].execution_count;
-                totals.add_function(map.name(mapped), mapped.start_line, count);
-            }
+impl Branches {
+    /// Does a report have this branch?
+    #[must_use]
+    pub fn include(self, branch: &BranchTotals) -> bool {
+        match self {
+            Self::None => false,
+            Self::WithoutThrows => !branch.is_throw,
+            Self::All => true,
         }
     }
 }
 
+impl Report {
+    /// The totals of a source, to be added to; `name` is absolute, as [`crate::name_text`] writes it.
+    pub fn source(&mut self, name: String) -> &mut SourceTotals {
+        self.sources.entry(name).or_default()
+    }
+}
+
 impl SourceTotals {
-    fn add_lines(
-        &mut self,
-        map: &ObjectMap<'_>,
-        coverage: &ObjectCoverage,
-        slots: std::ops::Range<usize>,
-        branches: Branches,
-    ) {
+    /// Adds lines, which come in order, each once. The branches of a line come in the same order whoever adds them.
+    pub fn add_lines<B>(&mut self, lines: impl IntoIterator<Item = LineTotals<B>>)
+    where
+        B: IntoIterator<Item = BranchTotals>,
+    {
         let known = self.lines.len();
         let mut position = 0;
-        for slot in slots {
-            let number = map.slots[slot].line;
+        for added in lines {
             // Both sides are sorted, so the search never goes back.
-            position += self.lines[position..known].partition_point(|line| line.number < number);
-            let index = if position < known && self.lines[position].number == number {
-                position
+            position += self.lines[position..known].partition_point(|line| line.number < added.number);
+            if position < known && self.lines[position].number == added.number {
+                self.lines[position].add(added);
             } else {
-                self.lines.push(LineTotals {
-                    number,
-                    unexecuted_block: false,
-                    unexceptional: false,
-                    count: 0,
-                    branches: Vec::new(),
-                });
-                self.lines.len() - 1
-            };
-            let counts = &coverage.lines[slot];
-            let line = &mut self.lines[index];
-            line.count = line.count.wrapping_add(counts.count);
-            line.unexecuted_block |= counts.unexecuted_block && map.marks_unexecuted_blocks;
-            line.unexceptional |= map.slots[slot].flags & SLOT_UNEXCEPTIONAL != 0;
-            if branches != Branches::None {
-                line.add_branches(map, coverage, slot, branches);
+                let mut line = LineTotals::zero(added.number);
+                line.add(added);
+                self.lines.push(line);
             }
         }
         if self.lines.len() > known {
@@ -134,7 +111,8 @@ impl SourceTotals {
         }
     }
 
-    fn add_function(&mut self, name: &[u8], start_line: u32, execution_count: i64) {
+    /// Adds the calls of a function.
+    pub fn add_function(&mut self, name: &[u8], start_line: u32, execution_count: i64) {
         match self.functions.get_mut(name) {
             Some(totals) => totals.execution_count = totals.execution_count.wrapping_add(execution_count),
             None => {
@@ -166,25 +144,64 @@ impl SourceTotals {
 }
 
 impl LineTotals {
-    fn add_branches(
-        &mut self,
-        map: &ObjectMap<'_>,
-        coverage: &ObjectCoverage,
-        slot: usize,
-        branches: Branches,
-    ) {
-        let arcs =
-            map.slot_branches(slot).iter().map(|&arc| (&map.arcs[arc as usize], coverage.arcs[arc as usize]));
-        let shown = arcs.filter(|(arc, _)| branches == Branches::All || !arc.is_throw());
-        for (position, (arc, count)) in shown.enumerate() {
+    /// A line of which nothing is known yet.
+    fn zero(number: u32) -> Self {
+        Self { number, unexecuted_block: false, unexceptional: false, count: 0, branches: Vec::new() }
+    }
+
+    fn add(&mut self, added: LineTotals<impl IntoIterator<Item = BranchTotals>>) {
+        self.count = self.count.wrapping_add(added.count);
+        self.unexecuted_block |= added.unexecuted_block;
+        self.unexceptional |= added.unexceptional;
+        for (position, added) in added.branches.into_iter().enumerate() {
             match self.branches.get_mut(position) {
-                Some(branch) => branch.count = branch.count.wrapping_add(count),
-                None => self.branches.push(BranchTotals {
-                    count,
-                    is_fallthrough: arc.is_fallthrough(),
-                    is_throw: arc.is_throw(),
-                }),
+                Some(branch) => branch.count = branch.count.wrapping_add(added.count),
+                None => self.branches.push(added),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_several_producers_add_up() {
+        let branch = |count| BranchTotals { count, is_fallthrough: false, is_throw: count < 0 };
+        let line = |number, count, branches| LineTotals {
+            number,
+            unexecuted_block: count == 0,
+            unexceptional: count != 0,
+            count,
+            branches,
+        };
+        let mut report = Report::default();
+        report.source("/a.h".to_owned()).add_lines([line(3, 1, vec![branch(1)]), line(7, 2, Vec::new())]);
+        report.source("/a.h".to_owned()).add_lines([
+            line(2, 4, Vec::new()),
+            line(3, 0, vec![branch(2), branch(5)]),
+            line(9, i64::MAX, Vec::new()),
+        ]);
+        let source = &report.sources["/a.h"];
+        let lines: Vec<(u32, i64)> = source.lines.iter().map(|line| (line.number, line.count)).collect();
+        assert_eq!(lines, [(2, 4), (3, 1), (7, 2), (9, i64::MAX)]);
+        assert_eq!(source.lines[1].branches, [branch(3), branch(5)]);
+        assert!(source.lines[1].unexecuted_block && source.lines[1].unexceptional);
+        assert_eq!((source.line_summary(), source.branch_summary()), ((4, 4), (2, 2)));
+    }
+
+    #[test]
+    fn calls_of_functions_add_up() {
+        let mut report = Report::default();
+        for (name, line, calls) in [(b"f", 9, 1), (b"g", 4, 0), (b"f", 9, 2)] {
+            report.source("/a.c".to_owned()).add_function(name, line, calls);
+        }
+        let functions: Vec<(&[u8], i64)> = report.sources["/a.c"]
+            .sorted_functions()
+            .into_iter()
+            .map(|(name, totals)| (name, totals.execution_count))
+            .collect();
+        assert_eq!(functions, [(&b"g"[..], 0), (&b"f"[..], 3)]);
     }
 }
