@@ -13,6 +13,7 @@ mod cycles;
 pub mod data;
 pub mod data_name;
 pub mod error;
+mod exceptional;
 mod line_table;
 pub(crate) mod linear;
 pub mod notes;

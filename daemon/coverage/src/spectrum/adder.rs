@@ -6,7 +6,7 @@
 use super::block::{BLOCK, Known};
 use super::counts::Counts;
 use super::{KnownBlocks, Spectrum};
-use crate::gcov::coverage::{FunctionCoverage, Piece, Workspace, arc_range, solve_function};
+use crate::gcov::coverage::{FunctionCoverage, Piece, Workspace, solve_function};
 use crate::gcov::error::Error;
 use crate::gcov::linear;
 use crate::gcov::object_map::ObjectMap;
@@ -162,7 +162,7 @@ impl Adder {
         }
         let Self { workspace, arcs, lines, .. } = self;
         arcs.clear();
-        arcs.resize(arc_range(object.map, function).len(), 0);
+        arcs.resize(object.map.arc_range(function).len(), 0);
         solve_function(object.map, function, counters, arcs, workspace, |slot, piece| {
             if let Piece::Count(count) = piece {
                 lines.add(object.lines[slot as usize], 1, count.wrapping_mul(factor));
