@@ -16,6 +16,7 @@ pub mod score;
 pub use adder::{Adder, Learned, NumberedMap};
 pub use block::{BLOCK, Known};
 pub use counts::Counts;
+pub use delta::{Delta, Difference};
 pub use distance::Quality;
 pub use formula::{Formula, Tally};
 pub use places::{NOWHERE, Places};
@@ -31,6 +32,12 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
+    /// Nothing was executed, of so many lines and functions.
+    #[must_use]
+    pub fn zeros(line_count: usize, function_count: usize) -> Self {
+        Self { lines: Counts::zeros(line_count), functions: Counts::zeros(function_count) }
+    }
+
     /// Keeps the spectrum: the bytes of what no kept spectrum had.
     #[must_use]
     pub fn keep(&self) -> usize {

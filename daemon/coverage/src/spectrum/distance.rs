@@ -13,7 +13,7 @@ pub fn jaccard_distance(one: &Counts, other: &Counts) -> f64 {
 /// Jaccard's distance of the places two runs were in.
 #[must_use]
 pub fn place_distance(one: &Counts, other: &Counts, places: &Places<'_>) -> f64 {
-    1.0 - places.similarity(&places.touched(one), &places.touched(other))
+    1.0 - place_similarity(&places.touched(one), &places.touched(other))
 }
 
 /// LocSeq's similarity (its formulas 3 to 5) of a passing run to the failing one: that of the passing run's lines in
@@ -21,7 +21,7 @@ pub fn place_distance(one: &Counts, other: &Counts, places: &Places<'_>) -> f64 
 #[must_use]
 pub fn locseq_similarity(passing: &Counts, failing: &Counts, files: &Places<'_>) -> f64 {
     let (touched, failing_touched) = (files.touched(passing), files.touched(failing));
-    let of_files = files.similarity(&touched, &failing_touched);
+    let of_files = place_similarity(&touched, &failing_touched);
     let is_common = |line: u32| {
         let file = files.of(line) as usize;
         failing_touched.get(file).copied().unwrap_or(false)
@@ -58,8 +58,15 @@ pub fn quality(failing: &Counts, passing: &[&Counts], alpha: f64) -> Quality {
     Quality { similarity, diversity, quality }
 }
 
+/// How alike the places are that two runs were in.
+fn place_similarity(one: &[bool], other: &[bool]) -> f64 {
+    let count =
+        |is: fn(bool, bool) -> bool| one.iter().zip(other).filter(|&(&one, &other)| is(one, other)).count();
+    share(count(|one, other| one && other), count(|one, other| one || other))
+}
+
 /// What a part is of a whole: all of it, if the whole is nothing.
-pub(super) fn share(part: usize, whole: usize) -> f64 {
+fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
 

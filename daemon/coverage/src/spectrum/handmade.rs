@@ -5,7 +5,7 @@ use super::counts::Counts;
 use super::places::Places;
 
 /// Files: lines 0 to 3, 4 to 7, 8 to 9.
-pub(super) const FILES: Places<'static> = Places { of_lines: &[0, 0, 0, 0, 1, 1, 1, 1, 2, 2], count: 3 };
+pub(super) const FILES: Places<'static> = Places { of_ids: &[0, 0, 0, 0, 1, 1, 1, 1, 2, 2], count: 3 };
 
 /// A run that executed these lines.
 pub(super) fn run(lines: &[u32]) -> Counts {
