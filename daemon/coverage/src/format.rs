@@ -1,4 +1,4 @@
-//! The formats a report can be written in.
+//! The formats a report can be written in, and the report itself, which any producer of coverage can fill.
 
 pub mod cobertura;
 pub mod gcov_json;

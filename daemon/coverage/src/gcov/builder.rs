@@ -90,6 +90,7 @@ struct Scratch {
 }
 
 impl<'n, 'a> Builder<'n, 'a> {
+    /// A builder that has the sources of the notes; `exists` is [`canonical_name`]'s.
     pub fn new(notes: &'n Notes<'a>, exists: &dyn Fn(&str) -> bool, detail: Detail<'n>) -> Self {
         let (sources, source_ids) = canonical_sources(notes, exists);
         Self {
@@ -114,6 +115,7 @@ impl<'n, 'a> Builder<'n, 'a> {
         }
     }
 
+    /// Builds the map.
     pub fn build(mut self) -> ObjectMap<'static> {
         self.functions();
         self.list_functions();

@@ -35,7 +35,8 @@ pub struct Adder {
     learned: Learned,
 }
 
-/// How the counts of functions are found, of those that were looked at so far. It holds for the whole subject, whatever ran.
+/// How the counts of functions are found, of those that were looked at so far. It holds for the whole subject,
+/// whatever ran.
 #[derive(Debug, Clone)]
 pub struct Learned {
     sums: linear::Sums,

@@ -26,7 +26,7 @@ struct Group {
     bits: [u64; GROUP],
     /// `None` where all counts are zero.
     blocks: [Option<Block>; GROUP],
-    /// How many places of kept tables it has.
+    /// How many times kept tables have it.
     keepers: Keepers,
 }
 

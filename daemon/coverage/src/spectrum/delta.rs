@@ -55,8 +55,8 @@ impl Delta<'_> {
             .collect()
     }
 
-    /// The sources of which the runs executed different lines: how many lines of each one alone executed, and how many the
-    /// other alone. `lines` are those of the atlas.
+    /// The sources of which the runs executed different lines: how many lines of each the one alone executed, and
+    /// how many the other. `lines` are those of the atlas.
     #[must_use]
     pub fn sources(&self, lines: &[LineId]) -> Vec<(u32, u64, u64)> {
         let mut by_source: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::spectrum::handmade::counted;
 
-    /// Lines 1 to 3 of one source, from its last, and lines 1 and 2 of another.
+    /// Three lines of one source, the last first, and two of another.
     const LINES: [LineId; 5] = [
         LineId { source: 4, number: 3 },
         LineId { source: 4, number: 2 },
@@ -118,7 +118,7 @@ mod tests {
         LineId { source: 2, number: 1 },
         LineId { source: 2, number: 2 },
     ];
-    /// Two functions that are one, one that is nowhere, one by itself.
+    /// Two that are one function of the source, one that is nowhere, one by itself.
     const FUNCTIONS: Places<'static> = Places { of_ids: &[1, 1, crate::spectrum::NOWHERE, 0], count: 2 };
 
     fn check(counts: bool, lines: &[(u32, Vec<Difference>)], functions: &[Difference]) {

@@ -17,7 +17,8 @@ pub fn place_distance(one: &Counts, other: &Counts, places: &Places<'_>) -> f64 
 }
 
 /// LocSeq's similarity (its formulas 3 to 5) of a passing run to the failing one: that of the passing run's lines in
-/// files both were in to all of the failing one's, over one minus that of the files. Where the files are the same it is that of the lines.
+/// files both were in to all of the failing one's, over one minus that of the files. Where the files are the same it
+/// is that of the lines.
 #[must_use]
 pub fn locseq_similarity(passing: &Counts, failing: &Counts, files: &Places<'_>) -> f64 {
     let (touched, failing_touched) = (files.touched(passing), files.touched(failing));
