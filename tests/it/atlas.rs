@@ -2,8 +2,7 @@
 
 use crate::notes_writer::{DIALECTS, looping_function, notes};
 use hearth_coverage::atlas::{Atlas, NamedMap, encode};
-use hearth_coverage::coverage::{Counters, Workspace};
-use hearth_coverage::{Notes, ObjectCoverage, ObjectMap};
+use hearth_coverage::gcov::{Counters, Notes, ObjectCoverage, ObjectMap, Workspace};
 use hearth_subject::{Store, atlas::AtlasFile};
 use proptest::prelude::*;
 

@@ -3,8 +3,7 @@
 
 use crate::notes_writer::{DIALECTS, Dialect, data, looping_function, notes};
 use crate::{hearth, run};
-use hearth_coverage::coverage::{Counters, Workspace};
-use hearth_coverage::{Data, Error, Notes, ObjectCoverage, ObjectMap};
+use hearth_coverage::gcov::{Counters, Data, Error, Notes, ObjectCoverage, ObjectMap, Workspace};
 use proptest::prelude::*;
 use std::fs;
 use std::process::Command;

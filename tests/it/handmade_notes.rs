@@ -1,9 +1,9 @@
 //! Notes and data of every format version, written by hand.
 
 use crate::notes_writer::{DIALECTS, STAMP, data, looping_function, notes};
-use hearth_coverage::coverage::{Counters, Workspace};
+use hearth_coverage::demangle;
 use hearth_coverage::format::gcov_json;
-use hearth_coverage::{Data, Notes, ObjectCoverage, ObjectMap, demangle};
+use hearth_coverage::gcov::{Counters, Data, Notes, ObjectCoverage, ObjectMap, Workspace};
 
 #[test]
 fn every_version_gives_the_same_counts() {

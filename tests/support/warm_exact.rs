@@ -1,8 +1,7 @@
 //! Compares a run under Hearth with a plain run of the same program on the same input: outcome, output, and
 //! every counter and line.
 
-use hearth_coverage::coverage::{Counters, Workspace};
-use hearth_coverage::{Data, ObjectCoverage};
+use hearth_coverage::gcov::{Counters, Data, ObjectCoverage, Workspace};
 use hearth_runner::limits::RunLimits;
 use hearth_runner::plain::plain_command;
 use hearth_runner::{Answer, Observe, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};

@@ -10,10 +10,10 @@ use crate::output::{OutputError, tell};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use find::Object;
-use hearth_coverage::canonical::canonical_name;
+use hearth_coverage::format::{Branches, Report};
 use hearth_coverage::format::{cobertura, gcov_json, lcov, text};
+use hearth_coverage::gcov::canonical::canonical_name;
 use hearth_coverage::name_text;
-use hearth_coverage::tree::{Branches, Tree};
 use object::{Failure, Worker, find_sources, path_of};
 use output::Output;
 use std::fs;
@@ -94,7 +94,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let mut output = Output::create(args.output.as_deref())?;
     let written = match args.format {
         Format::GcovJson => write_documents(args, &objects, &mut output),
-        _ => write_tree(args, &objects, &mut output),
+        _ => write_sources(args, &objects, &mut output),
     };
     let place = output.place();
     let written = written.and_then(|failures| output.finish().map(|()| failures));
@@ -142,13 +142,13 @@ fn write_documents(args: &ReportArgs, objects: &[Object], output: &mut Output) -
 }
 
 /// Adds all objects up, then writes the sources.
-fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io::Result<Vec<Failure>> {
+fn write_sources(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io::Result<Vec<Failure>> {
     let branches = match (args.branches, args.no_throw_branches) {
         (false, _) => Branches::None,
         (true, false) => Branches::All,
         (true, true) => Branches::WithoutThrows,
     };
-    let mut tree = Tree::default();
+    let mut report = Report::default();
     let mut failures = Vec::new();
     pipeline::in_order(
         objects,
@@ -160,7 +160,7 @@ fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io:
         },
         |_, result| {
             match result {
-                Some(Ok((map, coverage))) => tree.add(&map, &coverage, branches),
+                Some(Ok((map, coverage))) => coverage.add_to(&mut report, &map, branches),
                 Some(Err(failure)) => failures.push(failure),
                 None => {}
             }
@@ -168,16 +168,16 @@ fn write_tree(args: &ReportArgs, objects: &[Object], output: &mut Output) -> io:
         },
     )?;
     if !args.source.is_empty() {
-        tree.sources.retain(|name, _| args.source.iter().any(|text| name.contains(text.as_str())));
+        report.sources.retain(|name, _| args.source.iter().any(|text| name.contains(text.as_str())));
     }
     let mut bytes = Vec::new();
     match args.format {
         Format::Cobertura => {
             let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-            cobertura::write(&tree, now_s, &mut bytes)?;
+            cobertura::write(&report, now_s, &mut bytes)?;
         }
-        Format::Text => text::write(&tree, &|name| fs::read(path_of(name)).ok(), &mut bytes),
-        Format::Lcov | Format::GcovJson => lcov::write(&tree, args.branches, &mut bytes),
+        Format::Text => text::write(&report, &|name| fs::read(path_of(name)).ok(), &mut bytes),
+        Format::Lcov | Format::GcovJson => lcov::write(&report, args.branches, &mut bytes),
     }
     output.write(&bytes)?;
     Ok(failures)

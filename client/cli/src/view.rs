@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use hearth_client::protocol::{Coverage, FileLines, Level, Order, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
+use hearth_coverage::format::{LineTotals, Report, SourceTotals};
 use hearth_coverage::format::{cobertura, lcov};
-use hearth_coverage::tree::{LineTotals, SourceTotals, Tree};
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
@@ -93,7 +93,7 @@ pub fn cover(args: &CoverArgs) -> anyhow::Result<ExitCode> {
     let mut out = Vec::new();
     match view.format {
         Format::Json => writeln!(out, "{}", json!({ "run": run, "lines": lines }))?,
-        Format::Lcov | Format::Cobertura => write_tree(&lines, view.format, &mut out)?,
+        Format::Lcov | Format::Cobertura => write_sources(&lines, view.format, &mut out)?,
         Format::Text => {
             let sources = Sources::of(&view.subject);
             let painter = painter(view.color);
@@ -136,7 +136,7 @@ pub fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
             let document = json!({ "one": one, "other": other, "functions": functions, "lines": lines });
             writeln!(out, "{document}")?;
         }
-        Format::Lcov | Format::Cobertura => write_tree(&lines, view.format, &mut out)?,
+        Format::Lcov | Format::Cobertura => write_sources(&lines, view.format, &mut out)?,
         Format::Text => {
             let sources = Sources::of(&view.subject);
             let painter = painter(view.color);
@@ -202,8 +202,8 @@ fn painter(colour: Colour) -> Painter {
     Painter { wanted }
 }
 
-fn write_tree(files: &[FileLines], format: Format, out: &mut Vec<u8>) -> anyhow::Result<()> {
-    let mut tree = Tree::default();
+fn write_sources(files: &[FileLines], format: Format, out: &mut Vec<u8>) -> anyhow::Result<()> {
+    let mut report = Report::default();
     for file in files {
         let line = |&(number, count): &(u32, i64)| LineTotals {
             number,
@@ -213,13 +213,13 @@ fn write_tree(files: &[FileLines], format: Format, out: &mut Vec<u8>) -> anyhow:
             branches: Vec::new(),
         };
         let lines = file.lines.iter().map(line).collect();
-        tree.sources.insert(file.source.clone(), SourceTotals { lines, ..SourceTotals::default() });
+        report.sources.insert(file.source.clone(), SourceTotals { lines, ..SourceTotals::default() });
     }
     if format == Format::Cobertura {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        cobertura::write(&tree, now, out)?;
+        cobertura::write(&report, now, out)?;
     } else {
-        lcov::write(&tree, false, out);
+        lcov::write(&report, false, out);
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ pub use address::Address;
 pub use bytes::Bytes;
 pub use codec::{CodecError, Encoding, decode, encode, message_frame};
 pub use frame::{FRAME_LIMIT, HEAD_BYTES, announced, frame, whole};
+pub use hearth_coverage::spectrum::{Aggregation, Formula, Quality};
 pub use limited::{INPUTS_LIMIT, RUNS_LIMIT, WORDS_LIMIT};
 pub use message::*;
 

@@ -4,6 +4,7 @@
 //! out, it has a default.
 
 use crate::{BUILD, Bytes, Encoding, MAGIC, PROTOCOL, limited};
+use hearth_coverage::spectrum::{Aggregation, Formula, Quality};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -377,41 +378,6 @@ pub enum Measure {
     Locseq,
 }
 
-/// A formula of suspiciousness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Formula {
-    /// ef / sqrt((ef + nf)(ef + ep)).
-    #[default]
-    Ochiai,
-    /// The share of failing runs over that and the share of passing ones.
-    Tarantula,
-    /// ef / (ef + nf + ep).
-    Jaccard,
-    /// ef² / (ep + nf).
-    Dstar,
-    /// ef - ep / (all passing + 1).
-    Op2,
-    /// 1 - ep / (ep + ef).
-    Barinel,
-    /// Each passing run has a vote, shared evenly by the n lines that all failing runs (but one in 200) executed and
-    /// it did not; it weighs 1 / sqrt(n).
-    Votes,
-}
-
-/// How the scores of lines make those of functions and files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Aggregation {
-    /// The mean over the lines that failing runs executed.
-    #[default]
-    Mean,
-    /// The mean with weights that fall from the most suspicious line to the least.
-    RankWeighted,
-    /// The sum: for votes.
-    Sum,
-}
-
 /// The answers, each to the question of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -425,7 +391,7 @@ pub enum Answer {
     /// To `distance`.
     Distance(f64),
     /// To `quality`.
-    Quality(QualityInfo),
+    Quality(Quality),
     /// To `rank`.
     Ranking(Vec<Suspect>),
     /// To `runs`.
@@ -568,17 +534,6 @@ pub struct FileCount {
     pub lines: u64,
     /// In a delta, how many ran only in the other run; else 0.
     pub against: u64,
-}
-
-/// How good a set of passing runs is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct QualityInfo {
-    /// How alike they are to the failing run, on average.
-    pub similarity: f64,
-    /// How far apart they are from each other, on average.
-    pub diversity: f64,
-    /// Their number times the weighted sum of both.
-    pub quality: f64,
 }
 
 /// A suspicious line, function or file.

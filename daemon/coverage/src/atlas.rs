@@ -13,9 +13,9 @@ mod encode;
 
 pub use encode::{NamedMap, encode};
 
-use crate::error::Error;
-use crate::object_map::{ObjectMap, Source};
-use crate::version::Version;
+use crate::gcov::error::Error;
+use crate::gcov::object_map::{Block, Function, ObjectMap, Source};
+use crate::gcov::version::Version;
 use bytemuck::{Pod, Zeroable};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -159,7 +159,7 @@ impl<'a> Atlas<'a> {
         Ok(atlas)
     }
 
-    /// What the atlas was made from, as given to [`encode`].
+    /// What the atlas was made from, as given to [`encode()`].
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         join(self.head.fingerprint)
@@ -213,7 +213,7 @@ impl<'a> Atlas<'a> {
         self.sources.get(source as usize).and_then(|&name| self.text(name))
     }
 
-    /// An object's name, as given to [`encode`]: text that stands for bytes, as [`name_text`](crate::name_text) has it.
+    /// An object's name, as given to [`encode()`]: text that stands for bytes, as [`name_text`](crate::name_text) has it.
     #[must_use]
     pub fn object_name(&self, object: usize) -> Option<&'a str> {
         self.objects.get(object).and_then(|record| self.text(record.name))
@@ -321,8 +321,8 @@ impl<'a> Atlas<'a> {
             if (record.first_function, record.first_counter, record.first_block) != next {
                 return Err(wrong);
             }
-            let function_words = (size_of::<crate::object_map::Function>() / 4) as u32;
-            let block_words = (size_of::<crate::object_map::Block>() / 4) as u32;
+            let function_words = (size_of::<Function>() / 4) as u32;
+            let block_words = (size_of::<Block>() / 4) as u32;
             next = (
                 next.0.saturating_add(functions / function_words),
                 next.1.saturating_add(record.counter_count),

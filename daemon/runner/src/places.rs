@@ -4,9 +4,9 @@
 
 use crate::error::Result;
 use crate::subject_map::SubjectMap;
-use hearth_coverage::canonical::absolute_name;
-use hearth_coverage::object_map::Source;
-use hearth_coverage::score::{self, NOWHERE};
+use hearth_coverage::gcov::canonical::absolute_name;
+use hearth_coverage::gcov::object_map::Source;
+use hearth_coverage::spectrum::{self, NOWHERE};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -100,14 +100,14 @@ impl Places {
 
     /// The files as places of lines.
     #[must_use]
-    pub fn files(&self) -> score::Places<'_> {
-        score::Places { of_lines: &self.line_files, count: self.file_count }
+    pub fn files(&self) -> spectrum::Places<'_> {
+        spectrum::Places { of_ids: &self.line_files, count: self.file_count }
     }
 
     /// The functions as places of lines.
     #[must_use]
-    pub fn functions(&self) -> score::Places<'_> {
-        score::Places { of_lines: &self.line_functions, count: self.functions.len() }
+    pub fn functions(&self) -> spectrum::Places<'_> {
+        spectrum::Places { of_ids: &self.line_functions, count: self.functions.len() }
     }
 
     /// A function.
@@ -116,16 +116,10 @@ impl Places {
         self.functions.get(place as usize)
     }
 
-    /// How many functions there are.
+    /// The functions as places of functions: those of several objects may be one.
     #[must_use]
-    pub fn function_count(&self) -> usize {
-        self.functions.len()
-    }
-
-    /// The place of a function id.
-    #[must_use]
-    pub fn of_function(&self, id: u32) -> Option<usize> {
-        self.function_places.get(id as usize).filter(|&&place| place != NOWHERE).map(|&place| place as usize)
+    pub fn of_functions(&self) -> spectrum::Places<'_> {
+        spectrum::Places { of_ids: &self.function_places, count: self.functions.len() }
     }
 }
 

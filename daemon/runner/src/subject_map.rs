@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::places::Places;
-use hearth_coverage::ObjectMap;
 use hearth_coverage::atlas::Atlas;
-use hearth_coverage::spectrum::{KnownBlocks, Learned, Place};
+use hearth_coverage::gcov::ObjectMap;
+use hearth_coverage::spectrum::{KnownBlocks, Learned, NumberedMap};
 use hearth_subject::Subject;
 use hearth_subject::atlas::AtlasFile;
 use self_cell::self_cell;
@@ -151,17 +151,21 @@ impl SubjectMap {
         })
     }
 
-    /// Calls a function with an object's map and its place in the ids.
+    /// Calls a function with an object's map and the ids of its lines and functions.
     ///
     /// # Errors
     /// If the atlas is damaged there, or what the function returns.
-    pub fn with_object<T>(&self, object: u32, body: impl FnOnce(Place<'_, '_>) -> Result<T>) -> Result<T> {
+    pub fn with_object<T>(
+        &self,
+        object: u32,
+        body: impl FnOnce(NumberedMap<'_, '_>) -> Result<T>,
+    ) -> Result<T> {
         self.opened.with_dependent(|_, tables| {
             let index = object as usize;
             let open = || Ok((tables.atlas.object(index)?, tables.atlas.object_lines(index)?));
             let (map, lines) = tables.maps[index].get_or_init(open).as_ref().map_err(Clone::clone)?;
             let first_function = tables.atlas.object_ids(index).map_or(0, |ids| ids.functions.start);
-            body(Place { map, lines, first_function })
+            body(NumberedMap { map, lines, first_function })
         })
     }
 }

@@ -2,16 +2,13 @@
 
 use super::store::Kept;
 use super::{Dispatcher, failure};
-use hearth_coverage::counts::Counts;
-use hearth_coverage::score;
-use hearth_coverage::spectrum::Spectrum;
+use hearth_coverage::spectrum::{Counts, Delta, Difference, Spectrum, distance, rank, score};
 use hearth_protocol::{
     Aggregation, Answer, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount, Level,
-    Measure, QualityInfo, RunRef, Suspect,
+    Measure, RunRef, Suspect,
 };
 use hearth_runner::places::Places;
 use hearth_runner::subject_map::SubjectMap;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -19,12 +16,9 @@ type Result<T> = std::result::Result<T, Failure>;
 /// What a run executed.
 pub fn spectrum(dispatcher: &Dispatcher, run: &RunRef, level: Level, counts: bool) -> Result<Answer> {
     let kept = dispatcher.store().get(run)?;
-    let nothing = Spectrum {
-        lines: Counts::zeros(kept.spectrum.lines.len()),
-        functions: Counts::zeros(kept.spectrum.functions.len()),
-    };
-    let difference = Difference::new(dispatcher, &kept.map, [&kept.spectrum, &nothing], counts)?;
-    let mut coverage = difference.at(level)?;
+    let nothing = Spectrum::zeros(kept.spectrum.lines.len(), kept.spectrum.functions.len());
+    let delta = Delta { one: &kept.spectrum, other: &nothing, counts };
+    let mut coverage = differing(dispatcher, &kept.map, delta, level)?;
     coverage.lines.iter_mut().for_each(|file| file.against.clear());
     Ok(Answer::Coverage(coverage))
 }
@@ -38,8 +32,8 @@ pub fn delta(
     counts: bool,
 ) -> Result<Answer> {
     let (kept, other) = pair(dispatcher, run, against)?;
-    let difference = Difference::new(dispatcher, &kept.map, [&kept.spectrum, &other], counts)?;
-    Ok(Answer::Coverage(difference.at(level)?))
+    let delta = Delta { one: &kept.spectrum, other: &other, counts };
+    differing(dispatcher, &kept.map, delta, level).map(Answer::Coverage)
 }
 
 /// How far a run is from another.
@@ -48,9 +42,9 @@ pub fn distance(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef, measure
     let (lines, other) = (&kept.spectrum.lines, &other.lines);
     let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
     Ok(Answer::Distance(match measure {
-        Measure::JaccardLines => score::jaccard_distance(lines, other),
-        Measure::JaccardFiles => score::place_distance(lines, other, &files()?),
-        Measure::Locseq => score::locseq_similarity(lines, other, &files()?),
+        Measure::JaccardLines => distance::jaccard_distance(lines, other),
+        Measure::JaccardFiles => distance::place_distance(lines, other, &files()?),
+        Measure::Locseq => distance::locseq_similarity(lines, other, &files()?),
     }))
 }
 
@@ -59,12 +53,7 @@ pub fn quality(dispatcher: &Dispatcher, failing: &RunRef, passing: &[RunRef], al
     let failing = dispatcher.store().get(failing)?;
     let passing = all(dispatcher, passing, &failing)?;
     let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
-    let found = score::quality(&failing.spectrum.lines, &lines, alpha);
-    Ok(Answer::Quality(QualityInfo {
-        similarity: found.similarity,
-        diversity: found.diversity,
-        quality: found.quality,
-    }))
+    Ok(Answer::Quality(distance::quality(&failing.spectrum.lines, &lines, alpha)))
 }
 
 /// The runs that a ranking is made of, and how.
@@ -92,10 +81,7 @@ pub fn ranking(dispatcher: &Dispatcher, ranking: &Ranking) -> Result<Answer> {
     let (failing, passing, innocent) = (failing?, passing?, innocent?);
     let [failing, passing, innocent] = [&failing, &passing, &innocent]
         .map(|runs| runs.iter().map(|kept| &kept.spectrum.lines).collect::<Vec<&Counts>>());
-    let scores = match core_formula(ranking.formula) {
-        Some(formula) => score::line_scores(&failing, &passing, &innocent, formula),
-        None => score::line_votes(&failing, &passing, &innocent),
-    };
+    let scores = score::line_scores(&failing, &passing, &innocent, ranking.formula);
     let ties = ranking.counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
     let Ranking { aggregation, level, limit, .. } = *ranking;
     rank(dispatcher, &first.map, scores, ties, aggregation, level, limit).map(Answer::Ranking)
@@ -132,19 +118,6 @@ fn check_same(one: &Kept, other: &Kept) -> Result<()> {
     Err(Failure::new(FailureKind::Mixed, problem))
 }
 
-/// `None` for votes, which are no formula of a line's own.
-fn core_formula(formula: Formula) -> Option<score::Formula> {
-    Some(match formula {
-        Formula::Votes => return None,
-        Formula::Ochiai => score::Formula::Ochiai,
-        Formula::Tarantula => score::Formula::Tarantula,
-        Formula::Jaccard => score::Formula::Jaccard,
-        Formula::Dstar => score::Formula::DStar,
-        Formula::Op2 => score::Formula::Op2,
-        Formula::Barinel => score::Formula::Barinel,
-    })
-}
-
 /// The places with the highest scores.
 fn rank(
     dispatcher: &Dispatcher,
@@ -156,23 +129,18 @@ fn rank(
     limit: u32,
 ) -> Result<Vec<Suspect>> {
     let places = map.places().map_err(|error| failure(&error))?;
-    let aggregation = match aggregation {
-        Aggregation::Mean => score::Aggregation::Mean,
-        Aggregation::RankWeighted => score::Aggregation::RankWeighted,
-        Aggregation::Sum => score::Aggregation::Sum,
-    };
     let of_places = |lines: Vec<(u32, f64)>, aggregation| match level {
         Level::Lines => lines,
         Level::Functions => score::place_scores(&lines, &places.functions(), aggregation),
         Level::Files => score::place_scores(&lines, &places.files(), aggregation),
     };
     // How many lines a place has says nothing here.
-    let ties = ties.map(|ties| of_places(ties, score::Aggregation::Mean));
-    let mut ranked = score::rank(of_places(lines, aggregation), ties.as_deref());
+    let ties = ties.map(|ties| of_places(ties, Aggregation::Mean));
+    let mut ranked = rank::rank(of_places(lines, aggregation), ties.as_deref());
     if limit > 0 {
         ranked.truncate(limit as usize);
     }
-    let suspect = |ranked: &score::Ranked| -> Result<Suspect> {
+    let suspect = |ranked: &rank::Ranked| -> Result<Suspect> {
         let (source, line, function) = match level {
             Level::Lines => map.with_atlas(|atlas| {
                 let line = atlas.lines()[ranked.id as usize];
@@ -206,117 +174,59 @@ fn function_name(
     Ok(String::from_utf8_lossy(&readable).into_owned())
 }
 
-/// Where two spectra differ.
-struct Difference<'a> {
-    dispatcher: &'a Dispatcher,
-    map: &'a SubjectMap,
-    places: &'a Places,
-    one: &'a Spectrum,
-    other: &'a Spectrum,
-    counts: bool,
+/// What differs between two runs, with names.
+fn differing(dispatcher: &Dispatcher, map: &SubjectMap, delta: Delta<'_>, level: Level) -> Result<Coverage> {
+    let mut coverage = Coverage::default();
+    match level {
+        Level::Lines => coverage.lines = differing_lines(map, delta),
+        Level::Functions => coverage.functions = differing_functions(dispatcher, map, delta)?,
+        Level::Files => coverage.files = differing_files(map, delta),
+    }
+    Ok(coverage)
 }
 
-impl<'a> Difference<'a> {
-    fn new(
-        dispatcher: &'a Dispatcher,
-        map: &'a SubjectMap,
-        [one, other]: [&'a Spectrum; 2],
-        counts: bool,
-    ) -> Result<Self> {
-        let places = map.places().map_err(|error| failure(&error))?;
-        Ok(Self { dispatcher, map, places, one, other, counts })
-    }
+fn differing_lines(map: &SubjectMap, delta: Delta<'_>) -> Vec<FileLines> {
+    let by_source = map.with_atlas(|atlas| delta.lines(atlas.lines()));
+    let file = |(source, lines): (u32, Vec<Difference>)| FileLines {
+        source: source_name(map, source),
+        lines: lines.iter().map(|&(line, count, _)| (line, count)).collect(),
+        against: lines.iter().map(|&(_, _, count)| count).collect(),
+    };
+    let mut files: Vec<FileLines> = by_source.into_iter().map(file).collect();
+    files.sort_by(|one, other| one.source.cmp(&other.source));
+    files
+}
 
-    fn at(&self, level: Level) -> Result<Coverage> {
-        let mut coverage = Coverage::default();
-        match level {
-            Level::Lines => coverage.lines = self.lines(),
-            Level::Functions => coverage.functions = self.functions()?,
-            Level::Files => coverage.files = self.files(),
-        }
-        Ok(coverage)
-    }
-
-    /// Both counts as they are shown, if they differ then.
-    fn shown(&self, one: i64, other: i64) -> Option<(i64, i64)> {
-        let shown = |count: i64| if self.counts { count } else { i64::from(count != 0) };
-        let (one, other) = (shown(one), shown(other));
-        (one != other).then_some((one, other))
-    }
-
-    fn lines(&self) -> Vec<FileLines> {
-        let mut by_file: FxHashMap<u32, Vec<(u32, i64, i64)>> = FxHashMap::default();
-        self.map.with_atlas(|atlas| {
-            let mut add = |id: u32, one: i64, other: i64| {
-                let line = atlas.lines()[id as usize];
-                by_file.entry(line.source).or_default().push((line.number, one, other));
-            };
-            let (one, other) = (&self.one.lines, &self.other.lines);
-            if self.counts {
-                one.differences(other).for_each(|(id, one, other)| add(id, one, other));
-            } else {
-                one.exclusive(other).for_each(|(id, is_one)| add(id, i64::from(is_one), i64::from(!is_one)));
-            }
-        });
-        let file = |(source, mut lines): (u32, Vec<(u32, i64, i64)>)| {
-            lines.sort_unstable();
-            FileLines {
-                source: source_name(self.map, source),
-                lines: lines.iter().map(|&(line, count, _)| (line, count)).collect(),
-                against: lines.iter().map(|&(_, _, count)| count).collect(),
-            }
-        };
-        let mut files: Vec<FileLines> = by_file.into_iter().map(file).collect();
-        files.sort_by(|one, other| one.source.cmp(&other.source));
-        files
-    }
-
-    fn functions(&self) -> Result<Vec<FunctionCount>> {
-        let totals = |counts: &Counts| {
-            let mut totals = vec![0_i64; self.places.function_count()];
-            for (id, count) in counts.iter() {
-                if let Some(place) = self.places.of_function(id) {
-                    totals[place] = totals[place].wrapping_add(count);
-                }
-            }
-            totals
-        };
-        let (one, other) = (totals(&self.one.functions), totals(&self.other.functions));
-        let mut functions = Vec::new();
-        for (place, (&one, &other)) in (0..).zip(one.iter().zip(&other)) {
-            let (Some((count, against)), Some(function)) =
-                (self.shown(one, other), self.places.function(place))
-            else {
-                continue;
-            };
-            functions.push(FunctionCount {
-                name: function_name(self.dispatcher, self.map, function)?,
-                source: source_name(self.map, function.file),
-                line: function.line,
-                count,
-                against,
-            });
-        }
-        functions.sort_by(|a, b| (&a.source, a.line, &a.name).cmp(&(&b.source, b.line, &b.name)));
-        Ok(functions)
-    }
-
-    /// How many lines of each file ran in one and not in the other.
-    fn files(&self) -> Vec<FileCount> {
-        let mut by_file: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
-        self.map.with_atlas(|atlas| {
-            for (id, is_one) in self.one.lines.exclusive(&self.other.lines) {
-                let (only_one, only_other) = by_file.entry(atlas.lines()[id as usize].source).or_default();
-                *(if is_one { only_one } else { only_other }) += 1;
-            }
-        });
-        let file = |(source, (lines, against)): (u32, (u64, u64))| FileCount {
-            source: source_name(self.map, source),
-            lines,
+fn differing_functions(
+    dispatcher: &Dispatcher,
+    map: &SubjectMap,
+    delta: Delta<'_>,
+) -> Result<Vec<FunctionCount>> {
+    let places = map.places().map_err(|error| failure(&error))?;
+    let mut functions = Vec::new();
+    for (place, count, against) in delta.functions(&places.of_functions()) {
+        let Some(function) = places.function(place) else { continue };
+        functions.push(FunctionCount {
+            name: function_name(dispatcher, map, function)?,
+            source: source_name(map, function.file),
+            line: function.line,
+            count,
             against,
-        };
-        let mut files: Vec<FileCount> = by_file.into_iter().map(file).collect();
-        files.sort_by(|one, other| one.source.cmp(&other.source));
-        files
+        });
     }
+    functions.sort_by(|a, b| (&a.source, a.line, &a.name).cmp(&(&b.source, b.line, &b.name)));
+    Ok(functions)
+}
+
+/// How many lines of each file ran in one and not in the other.
+fn differing_files(map: &SubjectMap, delta: Delta<'_>) -> Vec<FileCount> {
+    let by_source = map.with_atlas(|atlas| delta.sources(atlas.lines()));
+    let file = |(source, lines, against): (u32, u64, u64)| FileCount {
+        source: source_name(map, source),
+        lines,
+        against,
+    };
+    let mut files: Vec<FileCount> = by_source.into_iter().map(file).collect();
+    files.sort_by(|one, other| one.source.cmp(&other.source));
+    files
 }

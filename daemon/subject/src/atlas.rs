@@ -10,7 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hearth_coverage::atlas::{Atlas, NamedMap, encode};
-use hearth_coverage::{Notes, ObjectMap, data_name, name_text};
+use hearth_coverage::gcov::{Notes, ObjectMap, data_name};
+use hearth_coverage::name_text;
 use memmap2::Mmap;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
@@ -70,7 +71,7 @@ impl AtlasFile {
     ///
     /// # Errors
     /// If the file is damaged.
-    pub fn atlas(&self) -> hearth_coverage::error::Result<Atlas<'_>> {
+    pub fn atlas(&self) -> hearth_coverage::gcov::error::Result<Atlas<'_>> {
         Atlas::open(&self.map)
     }
 

@@ -8,10 +8,10 @@ use crate::notes_writer::{DIALECTS, Function, data, looping_function, notes};
 use anyhow::bail;
 use fastrand::Rng;
 use hearth_coverage::atlas::{Atlas, NamedMap, encode};
-use hearth_coverage::coverage::{Counters, Workspace};
+use hearth_coverage::demangle;
+use hearth_coverage::format::{Branches, Report};
 use hearth_coverage::format::{gcov_json, lcov};
-use hearth_coverage::tree::{Branches, Tree};
-use hearth_coverage::{Data, Error, Notes, ObjectCoverage, ObjectMap, demangle};
+use hearth_coverage::gcov::{Counters, Data, Error, Notes, ObjectCoverage, ObjectMap, Workspace};
 use hearth_subject::Store;
 use peak_alloc::PeakAlloc;
 use std::fs;
@@ -174,9 +174,9 @@ fn use_all(notes: &[u8], data: &[u8], random: &mut Rng) -> Result<(), Error> {
         &mut out,
         &mut |_| {},
     );
-    let mut tree = Tree::default();
-    tree.add(&map, &coverage, Branches::All);
-    lcov::write(&tree, true, &mut out);
+    let mut report = Report::default();
+    coverage.add_to(&mut report, &map, Branches::All);
+    lcov::write(&report, true, &mut out);
     let bytes = encode(&[NamedMap { name: "x".to_owned(), map }], 1)?;
     let mut damaged = bytes;
     let at = random.usize(..damaged.len());

@@ -216,7 +216,7 @@ fn describe(map: &SubjectMap, kind: usize, place: usize) -> String {
         for object in 0..map.with_atlas(|atlas| atlas.object_count()) as u32 {
             let found = map.with_object(object, |at| {
                 let mut functions = at.map.functions.iter();
-                let end = |function: &&hearth_coverage::object_map::Function| {
+                let end = |function: &&hearth_coverage::gcov::object_map::Function| {
                     first += function.counter_count as usize;
                     first > place
                 };

@@ -1,7 +1,8 @@
 //! Finds the notes and data files of a tree and pairs them up.
 
 use super::object::path_of;
-use hearth_coverage::{data_name, name_text};
+use hearth_coverage::gcov::data_name;
+use hearth_coverage::name_text;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Reads the two files of one object and computes its counts.
 
 use super::find::Object;
-use hearth_coverage::coverage::{Counters, Workspace};
-use hearth_coverage::{Data, Notes, ObjectCoverage, ObjectMap, name_text};
+use hearth_coverage::gcov::{Counters, Data, Notes, ObjectCoverage, ObjectMap, Workspace};
+use hearth_coverage::name_text;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};

@@ -2,10 +2,9 @@
 
 use crate::libstdcxx;
 use clap::ValueEnum;
-use hearth_coverage::ObjectCoverage;
-use hearth_coverage::coverage::{Counters, Workspace};
+use hearth_coverage::format::{Branches, Report};
 use hearth_coverage::format::{gcov_json, lcov};
-use hearth_coverage::tree::{Branches, Tree};
+use hearth_coverage::gcov::{Counters, ObjectCoverage, Workspace};
 use hearth_runner::error::{Error, Result};
 use hearth_runner::{Answer, SubjectMap};
 use std::path::Path;
@@ -28,7 +27,7 @@ pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &Answer) -> 
     let mut workspace = Workspace::default();
     let names = gcov_json::Names::new(libstdcxx::demangle);
     let mut writer = gcov_json::Writer::new(true, &names);
-    let mut tree = Tree::default();
+    let mut report = Report::default();
     let mut text = Vec::new();
     for object in 0..map.with_atlas(|atlas| atlas.object_count()) {
         let (name, ids) = map.with_atlas(|atlas| {
@@ -40,7 +39,7 @@ pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &Answer) -> 
             let counters = Counters::from_values(place.map, &mut || values.next().copied().unwrap_or(0));
             let coverage = ObjectCoverage::new(place.map, &counters, &mut workspace)?;
             match format {
-                ReportFormat::Lcov => tree.add(place.map, &coverage, Branches::All),
+                ReportFormat::Lcov => coverage.add_to(&mut report, place.map, Branches::All),
                 ReportFormat::GcovJson => {
                     let data = Path::new(&name).with_extension("gcda");
                     writer.write(&data.to_string_lossy(), place.map, &coverage, &mut text, &mut |_| {});
@@ -50,7 +49,7 @@ pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &Answer) -> 
         })?;
     }
     if format == ReportFormat::Lcov {
-        lcov::write(&tree, true, &mut text);
+        lcov::write(&report, true, &mut text);
     }
     Ok(text)
 }

@@ -1,7 +1,7 @@
 //! Checks that every index in an object's tables is in range, so that using them cannot panic.
 
 use super::Atlas;
-use crate::object_map::{Function, ObjectMap};
+use crate::gcov::object_map::{Function, ObjectMap};
 
 /// Are all indices of the map in range?
 pub(super) fn is_sound(map: &ObjectMap<'_>, line_ids: &[u32], atlas: &Atlas<'_>) -> bool {

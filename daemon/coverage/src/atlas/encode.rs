@@ -1,9 +1,9 @@
 //! Writes an atlas.
 
 use super::{FORMAT, Head, LineId, MAGIC, ObjectRecord, SourceRecord, Span, TABLE_COUNT, checksum, split};
-use crate::canonical::absolute_name;
-use crate::error::Error;
-use crate::object_map::ObjectMap;
+use crate::gcov::canonical::absolute_name;
+use crate::gcov::error::Error;
+use crate::gcov::object_map::ObjectMap;
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxHashMap;
 

@@ -1,32 +1,32 @@
 //! Cobertura's XML, which CI services show beside a change.
 
+use super::report::{LineTotals, Report, SourceTotals};
 use crate::name_text;
-use crate::tree::{LineTotals, SourceTotals, Tree};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Appends the whole tree as one document; a package is a directory, a class a file.
+/// Appends the whole report as one document; a package is a directory, a class a file.
 ///
 /// # Errors
 /// None in practice: the writer's type asks for it.
-pub fn write(tree: &Tree, timestamp_s: u64, out: &mut Vec<u8>) -> io::Result<()> {
+pub fn write(report: &Report, timestamp_s: u64, out: &mut Vec<u8>) -> io::Result<()> {
     let mut xml = Writer::new_with_indent(out, b' ', 1);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     xml.write_event(Event::DocType(BytesText::from_escaped(
         "coverage SYSTEM 'http://cobertura.sourceforge.net/xml/coverage-04.dtd'",
     )))?;
     let mut packages: BTreeMap<String, Vec<(String, &SourceTotals)>> = BTreeMap::new();
-    for (name, source) in &tree.sources {
+    for (name, source) in &report.sources {
         let name = name_text::shown(&name_text::to_bytes(name));
         let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
         packages.entry(directory.to_owned()).or_default().push((name, source));
     }
-    let mut root = start("coverage", &Summary::of(tree.sources.values()).rates());
+    let mut root = start("coverage", &Summary::of(report.sources.values()).rates());
     root.push_attribute(("version", concat!("hearth ", env!("CARGO_PKG_VERSION"))));
     root.push_attribute(("timestamp", timestamp_s.to_string().as_str()));
-    for (key, value) in Summary::of(tree.sources.values()).counts() {
+    for (key, value) in Summary::of(report.sources.values()).counts() {
         root.push_attribute((key, value.as_str()));
     }
     xml.write_event(Event::Start(root))?;

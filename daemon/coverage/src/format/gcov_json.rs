@@ -1,9 +1,9 @@
 //! gcov's own JSON, byte for byte: keys in gcov's order, lines and functions in gcov's order.
 
-use crate::coverage::ObjectCoverage;
-use crate::gcov_sort;
+use crate::gcov::coverage::ObjectCoverage;
+use crate::gcov::object_map::{Function, ObjectMap};
+use crate::gcov::sort;
 use crate::name_text;
-use crate::object_map::{Function, ObjectMap};
 
 pub use names::Names;
 
@@ -271,7 +271,7 @@ fn functions_by_start(map: &ObjectMap<'_>, source: usize) -> Vec<u32> {
     functions.sort_unstable_by_key(|&index| (start(index).0, index));
     for run in functions.chunk_by_mut(|&a, &b| start(a).0 == start(b).0) {
         if run.len() > 1 {
-            gcov_sort::sort_by_key(run, |&index| start(index));
+            sort::sort_by_key(run, |&index| start(index));
         }
     }
     functions

@@ -1,12 +1,12 @@
 //! lcov's tracefile, the `.info` that genhtml and most services read.
 
+use super::report::{Report, SourceTotals};
 use crate::name_text;
-use crate::tree::{SourceTotals, Tree};
 
-/// Appends the whole tree.
-pub fn write(tree: &Tree, branches: bool, out: &mut Vec<u8>) {
+/// Appends the whole report.
+pub fn write(report: &Report, branches: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(b"TN:\n");
-    for (name, source) in &tree.sources {
+    for (name, source) in &report.sources {
         write_source(name, source, branches, out);
     }
 }

@@ -1,13 +1,13 @@
 //! Annotated source, as gcov's `.gcov` files: count, line number, text.
 
+use super::report::{LineTotals, Report};
 use crate::name_text;
-use crate::tree::{LineTotals, Tree};
 use std::io::Write;
 
-/// Appends every source of the tree; `read_source` gives the text of a source, by its name in the tree, if it can
+/// Appends every source of the report; `read_source` gives the text of a source, by its name in the report, if it can
 /// be had.
-pub fn write(tree: &Tree, read_source: &dyn Fn(&str) -> Option<Vec<u8>>, out: &mut Vec<u8>) {
-    for (name, source) in &tree.sources {
+pub fn write(report: &Report, read_source: &dyn Fn(&str) -> Option<Vec<u8>>, out: &mut Vec<u8>) {
+    for (name, source) in &report.sources {
         if source.lines.is_empty() {
             continue;
         }

@@ -139,7 +139,7 @@ impl Sums {
             return;
         }
         let (object, function) = map.function(array.function_id);
-        let changed = map.with_object(object, |place| Ok(adder.change(place, function, old, new)?));
+        let changed = map.with_object(object, |object| Ok(adder.change(object, function, old, new)?));
         if let Err(error) = changed {
             self.problem = Some(error);
         }

@@ -1,7 +1,7 @@
 //! What the store says it takes is what it takes.
 
 use super::*;
-use hearth_coverage::counts::{BLOCK, Counts, Known};
+use hearth_coverage::spectrum::{BLOCK, Counts, Known};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::HashMap;

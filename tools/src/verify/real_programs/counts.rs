@@ -1,7 +1,6 @@
 //! All that is counted of a run, by place in the subject's atlas, from memory or from `.gcda` files; and comparing it.
 
-use hearth_coverage::coverage::{Counters, Workspace};
-use hearth_coverage::{Data, ObjectCoverage};
+use hearth_coverage::gcov::{Counters, Data, ObjectCoverage, Workspace};
 use hearth_runner::{Answer, SubjectMap};
 use std::fs;
 use std::path::Path;
@@ -92,7 +91,10 @@ impl Counts {
 
     fn collect(
         map: &SubjectMap,
-        counters_of: &mut dyn FnMut(&Object, &hearth_coverage::ObjectMap<'_>) -> Result<Counters, String>,
+        counters_of: &mut dyn FnMut(
+            &Object,
+            &hearth_coverage::gcov::ObjectMap<'_>,
+        ) -> Result<Counters, String>,
     ) -> Result<Self, String> {
         let (lines, functions, objects) = map
             .with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize, atlas.object_count()));

@@ -1,6 +1,6 @@
 //! Everything that can be wrong with a notes or data file, one sentence each.
 
-use crate::version::Version;
+use super::version::Version;
 use thiserror::Error;
 
 /// The result of reading or computing coverage.

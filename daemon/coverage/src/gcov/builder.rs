@@ -3,15 +3,16 @@
 //! First the functions with their counters and groups, then a slot for every line, then block by block the
 //! arcs and the lines, then for each line of a function the arcs that enter it.
 
-use crate::canonical::canonical_name;
-use crate::gcov_sort;
-use crate::line_table::{Entries, LineTable};
-use crate::name_text;
-use crate::notes::{ARC_FAKE, ARC_FALLTHROUGH, ARC_ON_TREE, ENTRY_BLOCK, FunctionNotes, Notes};
-use crate::object_map::{
+use super::canonical::canonical_name;
+use super::exceptional::{ExceptionalBlocks, calls};
+use super::line_table::{Entries, LineTable};
+use super::notes::{ARC_FAKE, ARC_FALLTHROUGH, ARC_ON_TREE, ArcNotes, FunctionNotes, Notes};
+use super::object_map::{
     Arc, Block, FUNCTION_ARTIFICIAL, FUNCTION_GROUP, Function, LineGroup, NO_COUNTER, ObjectMap,
     SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, SLOT_UNEXCEPTIONAL, Slot, Source,
 };
+use super::sort;
+use crate::name_text;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// Canonical sources, and for each name in the notes the source it stands for.
@@ -62,6 +63,8 @@ pub(crate) struct Builder<'n, 'a> {
     branches: Vec<u32>,
     counter_count: u32,
     detail: Detail<'n>,
+    /// The blocks of the current function that only an exception leads to.
+    exceptional: ExceptionalBlocks,
     /// (slot, block) of the current function: on which line each block ends.
     ends: Vec<(u32, u32)>,
     scratch: Scratch,
@@ -76,8 +79,6 @@ struct SourceInProgress {
 /// Per-function workspace, kept to save allocations.
 #[derive(Default)]
 struct Scratch {
-    exceptional: Vec<bool>,
-    stack: Vec<u32>,
     /// Start of each block's incoming arcs in `incoming`.
     incoming_first: Vec<u32>,
     /// (source block, arc) by destination block.
@@ -89,6 +90,7 @@ struct Scratch {
 }
 
 impl<'n, 'a> Builder<'n, 'a> {
+    /// A builder that has the sources of the notes; `exists` is [`canonical_name`]'s.
     pub fn new(notes: &'n Notes<'a>, exists: &dyn Fn(&str) -> bool, detail: Detail<'n>) -> Self {
         let (sources, source_ids) = canonical_sources(notes, exists);
         Self {
@@ -107,11 +109,13 @@ impl<'n, 'a> Builder<'n, 'a> {
             branches: Vec::new(),
             counter_count: 0,
             detail,
+            exceptional: ExceptionalBlocks::default(),
             ends: Vec::new(),
             scratch: Scratch::default(),
         }
     }
 
+    /// Builds the map.
     pub fn build(mut self) -> ObjectMap<'static> {
         self.functions();
         self.list_functions();
@@ -216,7 +220,7 @@ impl<'n, 'a> Builder<'n, 'a> {
             (function.start_line, function.start_column)
         };
         for source in &mut self.sources {
-            gcov_sort::sort_by_key(&mut source.functions, |&index| start(index));
+            sort::sort_by_key(&mut source.functions, |&index| start(index));
         }
     }
 
@@ -237,11 +241,10 @@ impl<'n, 'a> Builder<'n, 'a> {
             if !mapped.is_shown() {
                 continue;
             }
-            for block in &notes.blocks[block_range(function)] {
-                let locations = block.first_location as usize..;
-                for location in &notes.locations[locations][..block.location_count as usize] {
+            for block in &notes.blocks[function.blocks()] {
+                for location in notes.locations_of(block) {
                     let source = self.source_ids[location.source as usize];
-                    let lines = &notes.lines[location.first_line as usize..][..location.line_count as usize];
+                    let lines = notes.lines_of(location);
                     if mapped.is_group() {
                         for &line in lines {
                             entries.add(self.space(&mapped, source, line), &[line]);
@@ -283,18 +286,18 @@ impl<'n, 'a> Builder<'n, 'a> {
             Detail::Whole => true,
             Detail::Only(idents) => idents.contains(&function.ident),
         };
-        self.find_exceptional_blocks(function);
+        self.exceptional.find(notes, function);
         self.ends.clear();
         let first_arc = self.arcs.len();
         let mut next_counter = 0;
-        for (number, block) in notes.blocks[block_range(function)].iter().enumerate() {
+        for (number, block) in notes.blocks[function.blocks()].iter().enumerate() {
             let number = number as u32;
             self.blocks.push(Block {
                 first_arc: self.arcs.len() as u32,
                 first_reference: self.references.len() as u32,
             });
             if has_graph {
-                next_counter = self.lay_out_arcs(number, block.first_arc, block.arc_count, next_counter);
+                next_counter = self.lay_out_arcs(number, notes.arcs_of(block), next_counter);
             }
             if mapped.is_shown() {
                 self.lay_out_lines(&mapped, number, table, has_graph);
@@ -310,9 +313,8 @@ impl<'n, 'a> Builder<'n, 'a> {
     }
 
     /// Appends the arcs of a block by destination, with counters in the order of the notes.
-    fn lay_out_arcs(&mut self, block: u32, first: u32, count: u32, mut next_counter: u32) -> u32 {
-        let arcs = &self.notes.arcs[first as usize..][..count as usize];
-        let calls = block != ENTRY_BLOCK && arcs.iter().any(|arc| arc.flags & ARC_FAKE != 0);
+    fn lay_out_arcs(&mut self, block: u32, arcs: &[ArcNotes], mut next_counter: u32) -> u32 {
+        let calls = calls(block, arcs);
         let begin = self.arcs.len();
         for arc in arcs {
             let counter = if arc.flags & ARC_ON_TREE != 0 {
@@ -334,43 +336,11 @@ impl<'n, 'a> Builder<'n, 'a> {
         next_counter
     }
 
-    /// Marks the blocks that only an exception leads to.
-    fn find_exceptional_blocks(&mut self, function: &FunctionNotes<'_>) {
-        let notes = self.notes;
-        let blocks = &notes.blocks[block_range(function)];
-        let arcs_of = |block: u32| {
-            let block = &blocks[block as usize];
-            &notes.arcs[block.first_arc as usize..][..block.arc_count as usize]
-        };
-        let calls =
-            |block: u32| block != ENTRY_BLOCK && arcs_of(block).iter().any(|arc| arc.flags & ARC_FAKE != 0);
-        let Scratch { exceptional, stack, .. } = &mut self.scratch;
-        exceptional.clear();
-        exceptional.resize(blocks.len(), function.catches);
-        if !function.catches {
-            return;
-        }
-        exceptional[ENTRY_BLOCK as usize] = false;
-        stack.clear();
-        stack.push(ENTRY_BLOCK);
-        while let Some(block) = stack.pop() {
-            let throws = calls(block);
-            for arc in arcs_of(block) {
-                let is_throw = throws && arc.flags & ARC_FALLTHROUGH == 0;
-                let reached = &mut exceptional[arc.destination as usize];
-                if arc.flags & ARC_FAKE == 0 && !is_throw && *reached {
-                    *reached = false;
-                    stack.push(arc.destination);
-                }
-            }
-        }
-    }
-
     /// Appends the line references of a block, and notes on which lines it ends.
     fn lay_out_lines(&mut self, function: &Function, number: u32, table: &LineTable, has_graph: bool) {
         let notes = self.notes;
-        let block = notes.blocks[(function.first_block + number) as usize];
-        let exceptional = self.scratch.exceptional[number as usize];
+        let block = &notes.blocks[(function.first_block + number) as usize];
+        let exceptional = self.exceptional.contains(number);
         // gcov counts no block at either end of the list, even where the last one is not the exit.
         let inner = number != 0 && number + 1 != function.block_count;
         let flags = match (exceptional, has_graph) {
@@ -379,9 +349,9 @@ impl<'n, 'a> Builder<'n, 'a> {
             (false, false) => SLOT_UNEXCEPTIONAL | SLOT_IDLE,
         };
         let mut last = None;
-        for location in &notes.locations[block.first_location as usize..][..block.location_count as usize] {
+        for location in notes.locations_of(block) {
             let source = self.source_ids[location.source as usize];
-            let lines = &notes.lines[location.first_line as usize..][..location.line_count as usize];
+            let lines = notes.lines_of(location);
             let mut largest = 0;
             for &line in lines {
                 let slot = table.slot(self.space(function, source, line), line);
@@ -503,9 +473,4 @@ impl<'n, 'a> Builder<'n, 'a> {
             self.branches[*place as usize] = arc;
         }
     }
-}
-
-fn block_range(function: &FunctionNotes<'_>) -> std::ops::Range<usize> {
-    let first = function.first_block as usize;
-    first..first + function.block_count as usize
 }

@@ -5,10 +5,10 @@
 //! on one line are no sums: the simple ones are the smallest of some sums, and a function with others is left
 //! to the solver.
 
-use crate::coverage::{Workspace, arc_range};
-use crate::notes::ENTRY_BLOCK;
-use crate::object_map::{Function, NO_COUNTER, ObjectMap, SLOT_COUNTED_BY_GROUPS};
-use crate::solve::{Graph, Step};
+use super::coverage::Workspace;
+use super::notes::ENTRY_BLOCK;
+use super::object_map::{Function, NO_COUNTER, ObjectMap, SLOT_COUNTED_BY_GROUPS};
+use super::solve::{Graph, Step};
 use rustc_hash::FxHashMap;
 
 /// A function whose sums have more terms for each of its arcs is left to the solver.
@@ -27,7 +27,7 @@ pub struct Sums {
 
 /// Where a function's sums begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct Start(u32);
 
 /// Counters and their factors, none of them zero, in order.
 type Factors = Vec<(u32, i32)>;
@@ -46,9 +46,9 @@ impl Sums {
         index: usize,
         lines: &[u32],
         workspace: &mut Workspace,
-    ) -> Option<Place> {
+    ) -> Option<Start> {
         let function = &map.functions[index];
-        let place = Place(u32::try_from(self.words.len()).ok()?);
+        let start = Start(u32::try_from(self.words.len()).ok()?);
         let solved = Solved::new(map, function, workspace)?;
         let loops = loops(map, function, &solved, lines)?;
         let sums = line_sums(map, function, &solved, lines);
@@ -72,7 +72,7 @@ impl Sums {
                 self.push_sum(factors);
             }
         }
-        Some(place)
+        Some(start)
     }
 
     fn push_sum(&mut self, factors: &Factors) {
@@ -90,7 +90,7 @@ impl Sums {
     #[inline]
     pub fn change(
         &self,
-        place: Place,
+        start: Start,
         old: &[i64],
         new: &[i64],
         changes: &mut Vec<i64>,
@@ -98,7 +98,7 @@ impl Sums {
     ) -> i64 {
         changes.clear();
         changes.extend(new.iter().zip(old).map(|(&new, &old)| new.wrapping_sub(old)));
-        let mut reader = Reader { words: &self.words[place.0 as usize..] };
+        let mut reader = Reader { words: &self.words[start.0 as usize..] };
         let calls = reader.sum(changes);
         for &[line, count, counter] in reader.runs() {
             let change = changes[counter as usize];
@@ -180,7 +180,7 @@ struct Solved {
 
 impl Solved {
     fn new(map: &ObjectMap<'_>, function: &Function, workspace: &mut Workspace) -> Option<Self> {
-        let graph = graph(map, function);
+        let graph = Graph::of(map, function);
         let steps = steps(graph, workspace)?;
         let incoming = incoming(graph);
         let mut solved =
@@ -269,12 +269,6 @@ impl FactorAdder {
     }
 }
 
-fn graph<'m>(map: &'m ObjectMap<'_>, function: &Function) -> Graph<'m> {
-    let first = function.first_block as usize;
-    let blocks = &map.blocks[first..=first + function.block_count as usize];
-    Graph { blocks, arcs: &map.arcs[arc_range(map, function)], is_clang: map.is_clang }
-}
-
 /// What the function adds to each line, loops left out, by line id.
 fn line_sums(
     map: &ObjectMap<'_>,
@@ -282,7 +276,7 @@ fn line_sums(
     solved: &Solved,
     lines: &[u32],
 ) -> Vec<(u32, Factors)> {
-    let graph = graph(map, function);
+    let graph = Graph::of(map, function);
     let mut shares: Vec<(u32, &Factors)> = Vec::new();
     let mut add = |slot: u32, factors| shares.push((lines[slot as usize], factors));
     for (number, factors) in solved.blocks.iter().enumerate() {
@@ -295,9 +289,7 @@ fn line_sums(
         }
     }
     let first_arc = graph.blocks[0].first_arc;
-    let groups =
-        &map.groups[function.first_group as usize..=(function.first_group + function.group_count) as usize];
-    for pair in groups.windows(2) {
+    for pair in map.groups_of(function).windows(2) {
         for &arc in &map.entries[pair[0].first_entry as usize..pair[1].first_entry as usize] {
             add(pair[0].slot, &solved.arcs[(arc - first_arc) as usize]);
         }
@@ -318,11 +310,9 @@ fn loops(
     solved: &Solved,
     lines: &[u32],
 ) -> Option<Vec<(u32, Vec<Factors>)>> {
-    let graph = graph(map, function);
-    let groups =
-        &map.groups[function.first_group as usize..=(function.first_group + function.group_count) as usize];
+    let graph = Graph::of(map, function);
     let mut found = Vec::new();
-    for pair in groups.windows(2) {
+    for pair in map.groups_of(function).windows(2) {
         let members = &map.members[pair[0].first_member as usize..pair[1].first_member as usize];
         for circuit in simple_circuits(graph, members)? {
             let forms = circuit.into_iter().map(|arc| solved.arcs[arc as usize].clone()).collect();

@@ -1,8 +1,8 @@
 //! The reader of .gcda files: the counters a run of the program left behind.
 
-use crate::error::Error;
-use crate::records::{Reader, Record};
-use crate::version::Version;
+use super::error::Error;
+use super::records::{Reader, Record};
+use super::version::Version;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"gcda");
 const TAG_FUNCTION: u32 = 0x0100_0000;

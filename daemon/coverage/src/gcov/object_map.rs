@@ -2,12 +2,12 @@
 //!
 //! Built once from [`Notes`], it turns gcov's per-line bookkeeping into flat tables: which counter an arc
 //! reads, which arcs enter a line, which lines hold loops, which branches a line shows. A run's counts
-//! are then a few passes over these tables (see [`crate::coverage`]).
+//! are then a few passes over these tables (see [`super::coverage`]).
 
-use crate::builder::{Builder, Detail};
-use crate::data::{Data, FunctionData};
-use crate::notes::{DESTINATION_BITS, Notes};
-use crate::version::Version;
+use super::builder::{Builder, Detail};
+use super::data::{Data, FunctionData};
+use super::notes::{DESTINATION_BITS, Notes};
+use super::version::Version;
 use bytemuck::{Pod, Zeroable};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -221,7 +221,7 @@ pub struct ObjectMap<'a> {
 }
 
 impl ObjectMap<'_> {
-    /// Builds the map. `exists` is [`canonical_name`](crate::canonical::canonical_name)'s.
+    /// Builds the map. `exists` is [`canonical_name`](super::canonical::canonical_name)'s.
     #[must_use]
     pub fn new(notes: &Notes<'_>, exists: &dyn Fn(&str) -> bool) -> ObjectMap<'static> {
         Builder::new(notes, exists, Detail::Whole).build()
@@ -248,6 +248,27 @@ impl ObjectMap<'_> {
     pub fn name(&self, function: &Function) -> &[u8] {
         let first = function.name_first as usize;
         &self.names[first..first + function.name_length as usize]
+    }
+
+    /// A function's blocks, and the one after them, which closes the last.
+    #[must_use]
+    pub fn blocks_of(&self, function: &Function) -> &[Block] {
+        let first = function.first_block as usize;
+        &self.blocks[first..=first + function.block_count as usize]
+    }
+
+    /// Where a function's arcs lie among those of the object.
+    #[must_use]
+    pub fn arc_range(&self, function: &Function) -> Range<usize> {
+        let blocks = self.blocks_of(function);
+        blocks[0].first_arc as usize..blocks[blocks.len() - 1].first_arc as usize
+    }
+
+    /// A function's line groups, and the one after them, which closes the last.
+    #[must_use]
+    pub fn groups_of(&self, function: &Function) -> &[LineGroup] {
+        let first = function.first_group as usize;
+        &self.groups[first..=first + function.group_count as usize]
     }
 
     /// The slots of a space.

@@ -5,11 +5,9 @@
 //! comparing two. Each piece of memory knows how many tables are kept that have it, so that what all kept tables
 //! take together is known without a look at all of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use triomphe::{Arc, ThinArc};
+use super::block::{BLOCK, Block, Keepers, Known, set_bits};
+use triomphe::Arc;
 
-/// Counts in a block.
-pub const BLOCK: usize = 64;
 /// Blocks in a group. A changed block costs its group's list of blocks, an unchanged group a pointer.
 const GROUP: usize = 4;
 
@@ -28,7 +26,7 @@ struct Group {
     bits: [u64; GROUP],
     /// `None` where all counts are zero.
     blocks: [Option<Block>; GROUP],
-    /// How many places of kept tables it has.
+    /// How many times kept tables have it.
     keepers: Keepers,
 }
 
@@ -48,132 +46,14 @@ impl Clone for Group {
     }
 }
 
-/// How many keep a piece of memory. Whoever keeps and releases does one after the other.
-#[derive(Debug, Default)]
-struct Keepers(AtomicU64);
-
-impl Keepers {
-    /// One more: is it the first?
-    fn add(&self) -> bool {
-        self.0.fetch_add(1, Ordering::Relaxed) == 0
-    }
-
-    /// One less: was it the last?
-    fn take(&self) -> bool {
-        let before = self.0.fetch_sub(1, Ordering::Relaxed);
-        assert!(before > 0, "only what is kept can be released");
-        before == 1
-    }
-}
-
-/// Counts next to each other, each in 1, 2, 4 or 8 bytes, as few as the largest needs; and how many kept groups
-/// have them.
-#[derive(Debug, Clone)]
-struct Block(ThinArc<Keepers, u8>);
-
-impl PartialEq for Block {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.slice == other.0.slice
-    }
-}
-
-impl Block {
-    /// A block of these counts, not all of them zero; one that is known of the place if that has them.
-    fn new(values: &[i64; BLOCK], place: usize, known: &mut Known) -> Self {
-        let all = values.iter().fold(0, |all, &value| all | value.cast_unsigned());
-        let width = match all {
-            0..=0xff => 1,
-            0x100..=0xffff => 2,
-            0x1_0000..=0xffff_ffff => 4,
-            _ => 8,
-        };
-        let mut bytes = [0; 8 * BLOCK];
-        for (place, value) in bytes.chunks_exact_mut(width).zip(values) {
-            place.copy_from_slice(&value.to_le_bytes()[..width]);
-        }
-        known.block(place, &bytes[..width * BLOCK])
-    }
-
-    /// All counts.
-    fn values(&self) -> [i64; BLOCK] {
-        let mut values = [0; BLOCK];
-        let bytes = &self.0.slice;
-        match bytes.len() / BLOCK {
-            1 => values.iter_mut().zip(bytes).for_each(|(value, &byte)| *value = i64::from(byte)),
-            2 => widen(&mut values, bytes, |word| i64::from(u16::from_le_bytes(word))),
-            4 => widen(&mut values, bytes, |word| i64::from(u32::from_le_bytes(word))),
-            _ => widen(&mut values, bytes, i64::from_le_bytes),
-        }
-        values
-    }
-
-    fn value(&self, index: usize) -> i64 {
-        let values = &self.0.slice;
-        let width = values.len() / BLOCK;
-        let mut bytes = [0; 8];
-        bytes[..width].copy_from_slice(&values[index * width..][..width]);
-        i64::from_le_bytes(bytes)
-    }
-
-    fn keepers(&self) -> &Keepers {
-        &self.0.header.header
-    }
-
-    /// What it takes, in bytes, the count of references, that of keepers and the length included.
-    fn bytes(&self) -> usize {
-        size_of::<[u64; 3]>() + self.0.slice.len()
-    }
-}
-
-fn widen<const WIDTH: usize>(values: &mut [i64; BLOCK], bytes: &[u8], widened: impl Fn([u8; WIDTH]) -> i64) {
-    for (value, &word) in values.iter_mut().zip(bytes.as_chunks().0) {
-        *value = widened(word);
-    }
-}
-
-/// Blocks that some table had lately, by their place: runs come back to the same counts, on this zygote or another.
-#[derive(Debug)]
-pub struct Known {
-    /// For each block the last ones, and which of them is replaced next.
-    blocks: Vec<([Option<Block>; KNOWN], u8)>,
-}
-
-/// Blocks that are known of each place.
-const KNOWN: usize = 6;
-
-impl Known {
-    /// None yet, for so many ids.
-    #[must_use]
-    pub fn new(length: usize) -> Self {
-        Self { blocks: vec![([const { None }; KNOWN], 0); length.div_ceil(BLOCK)] }
-    }
-
-    fn block(&mut self, place: usize, bytes: &[u8]) -> Block {
-        let (blocks, next) = &mut self.blocks[place];
-        if let Some(known) = blocks.iter().flatten().find(|block| block.0.slice == *bytes) {
-            return known.clone();
-        }
-        let block = Block(ThinArc::from_header_and_slice(Keepers::default(), bytes));
-        blocks[usize::from(*next)] = Some(block.clone());
-        *next = (*next + 1) % KNOWN as u8;
-        block
-    }
-}
-
-/// Are they the same memory?
-fn is_same(one: Option<&Block>, other: Option<&Block>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => one.0.as_ptr() == other.0.as_ptr(),
-        (None, None) => true,
-        _ => false,
-    }
-}
-
 /// A block of two tables in which they may differ.
-struct Pair<'a> {
-    first_id: u32,
-    bits: [u64; 2],
-    blocks: [Option<&'a Block>; 2],
+pub(super) struct Pair<'a> {
+    /// The id of its first count.
+    pub first_id: u32,
+    /// One bit for each count that is not zero.
+    pub bits: [u64; 2],
+    /// `None` where all counts are zero.
+    pub blocks: [Option<&'a Block>; 2],
 }
 
 impl Counts {
@@ -227,40 +107,9 @@ impl Counts {
         })
     }
 
-    /// The ids whose counts differ, with both counts, in order. The tables are of one atlas.
-    pub fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, i64, i64)> + 'a {
-        self.pairs(other).flat_map(|pair| {
-            let [one, other] = pair.blocks.map(|block| block.map_or([0; BLOCK], Block::values));
-            let differing =
-                (0..BLOCK).fold(0, |bits, index| bits | u64::from(one[index] != other[index]) << index);
-            set_bits(differing).map(move |index| (pair.first_id + index as u32, one[index], other[index]))
-        })
-    }
-
     /// For each block one bit for each count that is not zero.
     pub fn bits(&self) -> impl Iterator<Item = u64> {
         self.groups.iter().flat_map(|group| group.bits)
-    }
-
-    /// The ids that ran in one and not in the other, and whether it is this one, in order.
-    pub fn exclusive<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, bool)> + 'a {
-        self.pairs(other).flat_map(|pair| {
-            let [one, other] = pair.bits;
-            set_bits(one ^ other).map(move |index| (pair.first_id + index as u32, one >> index & 1 == 1))
-        })
-    }
-
-    /// How many ids ran in both, and how many in either.
-    #[must_use]
-    pub fn overlap(&self, other: &Self) -> (usize, usize) {
-        let (mut only_self, mut only_other) = (0, 0);
-        for pair in self.pairs(other) {
-            let [one, other] = pair.bits;
-            only_self += (one & !other).count_ones() as usize;
-            only_other += (other & !one).count_ones() as usize;
-        }
-        let both = self.executed() - only_self;
-        (both, both + only_self + only_other)
     }
 
     /// Calls a function with the number of each block that some of `wanted` have run, and in how many of some
@@ -302,7 +151,7 @@ impl Counts {
     }
 
     /// The blocks in which two tables may differ.
-    fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Pair<'a>> {
+    pub(super) fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Pair<'a>> {
         let groups = self.groups.iter().zip(&other.groups).enumerate();
         let groups = groups.filter(|(_, (one, other))| !Arc::ptr_eq(one, other));
         groups.flat_map(|(group, (one, other))| {
@@ -310,7 +159,7 @@ impl Counts {
                 let first_id = ((group * GROUP + block) * BLOCK) as u32;
                 let bits = [one.bits[block], other.bits[block]];
                 let blocks = [one.blocks[block].as_ref(), other.blocks[block].as_ref()];
-                (!is_same(blocks[0], blocks[1])).then_some(Pair { first_id, bits, blocks })
+                (!Block::is_same(blocks[0], blocks[1])).then_some(Pair { first_id, bits, blocks })
             })
         })
     }
@@ -341,7 +190,7 @@ impl Counts {
         let list = (self.groups.as_ptr().addr(), self.list_bytes());
         let groups = self.groups.iter().map(|group| (Arc::as_ptr(group).addr(), Group::BYTES));
         let blocks = self.groups.iter().flat_map(|group| group.blocks.iter().flatten());
-        let blocks = blocks.map(|block| (block.0.as_ptr().addr(), block.bytes()));
+        let blocks = blocks.map(|block| (block.address(), block.bytes()));
         std::iter::once(list).chain(groups).chain(blocks)
     }
 
@@ -362,15 +211,6 @@ impl PartialEq for Counts {
 }
 
 impl Eq for Counts {}
-
-/// The numbers of the bits that are set, in order.
-pub fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let index = bits.trailing_zeros() as usize;
-        bits &= bits.wrapping_sub(1);
-        (index < u64::BITS as usize).then_some(index)
-    })
-}
 
 #[cfg(test)]
 mod tests {

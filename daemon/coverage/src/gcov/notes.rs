@@ -3,10 +3,11 @@
 //! The contents are kept in flat arrays that functions and blocks index into, so that reading a file of a
 //! million arcs allocates a handful of times.
 
-use crate::error::Error;
-use crate::records::{Reader, Record, unpadded};
-use crate::version::Version;
+use super::error::Error;
+use super::records::{Reader, Record, unpadded};
+use super::version::Version;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 const MAGIC: u32 = u32::from_be_bytes(*b"gcno");
 const TAG_FUNCTION: u32 = 0x0100_0000;
@@ -95,6 +96,15 @@ pub struct FunctionNotes<'a> {
     pub catches: bool,
 }
 
+impl FunctionNotes<'_> {
+    /// Where its blocks lie in [`Notes::blocks`].
+    #[must_use]
+    pub fn blocks(&self) -> Range<usize> {
+        let first = self.first_block as usize;
+        first..first + self.block_count as usize
+    }
+}
+
 /// A block: ranges of its arcs and locations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BlockNotes {
@@ -169,6 +179,24 @@ impl<'a> Notes<'a> {
         }
         parser.notes.is_clang = last_end < bytes.len();
         parser.finish()
+    }
+
+    /// The outgoing arcs of a block.
+    #[must_use]
+    pub fn arcs_of(&self, block: &BlockNotes) -> &[ArcNotes] {
+        &self.arcs[block.first_arc as usize..][..block.arc_count as usize]
+    }
+
+    /// The locations of a block.
+    #[must_use]
+    pub fn locations_of(&self, block: &BlockNotes) -> &[Location] {
+        &self.locations[block.first_location as usize..][..block.location_count as usize]
+    }
+
+    /// The lines of a location.
+    #[must_use]
+    pub fn lines_of(&self, location: &Location) -> &[u32] {
+        &self.lines[location.first_line as usize..][..location.line_count as usize]
     }
 }
 

@@ -5,7 +5,7 @@
 //! its arcs, and adds that to the line. Which circuit is met first decides the sum, so the walk follows
 //! the same order here.
 
-use crate::solve::Graph;
+use super::solve::Graph;
 
 /// The steps one line may take; real lines take a few hundred at the most.
 const MAX_STEPS: u64 = 50_000_000;

@@ -1,7 +1,7 @@
 //! The words, strings and records that .gcno and .gcda files are made of.
 
-use crate::error::Error;
-use crate::version::Version;
+use super::error::Error;
+use super::version::Version;
 
 /// A cursor over a file, or over one record of it.
 #[derive(Debug, Clone, Copy)]
@@ -43,10 +43,12 @@ impl<'a> Reader<'a> {
         Ok((reader, version))
     }
 
+    /// Where it is in the file.
     pub fn offset(&self) -> usize {
         self.end - self.rest.len()
     }
 
+    /// How many bytes are left.
     pub fn remaining(&self) -> usize {
         self.rest.len()
     }
@@ -65,6 +67,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// The next word; `what` it is, for messages.
     #[inline]
     pub fn word(&mut self, what: &'static str) -> Result<u32, Error> {
         let Some((&word, rest)) = self.rest.split_first_chunk() else {

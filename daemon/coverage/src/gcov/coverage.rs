@@ -1,10 +1,10 @@
 //! A run's counts on an object: every line, function and branch, equal to gcov's.
 
-use crate::cycles::CycleCounter;
-use crate::data::Data;
-use crate::error::Error;
-use crate::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, Slot};
-use crate::solve::{Graph, Solver};
+use super::cycles::CycleCounter;
+use super::data::Data;
+use super::error::Error;
+use super::object_map::{Function, ObjectMap, SLOT_COUNTED_BY_GROUPS, SLOT_IDLE, Slot};
+use super::solve::{Graph, Solver};
 use rustc_hash::FxHashMap;
 
 /// The counters of an object, one for each arc off the spanning trees, in the order of its map.
@@ -154,7 +154,7 @@ impl ObjectCoverage {
             return Ok(());
         }
         let lines = &mut self.lines;
-        let arcs = &mut self.arcs[arc_range(map, function)];
+        let arcs = &mut self.arcs[map.arc_range(function)];
         self.functions[index] = solve_function(map, function, counters, arcs, workspace, |slot, piece| {
             let line = &mut lines[slot as usize];
             match piece {
@@ -167,9 +167,8 @@ impl ObjectCoverage {
 
     /// A function that never ran has zeros everywhere; only its lines' unexecuted blocks are news.
     fn add_idle_function(&mut self, map: &ObjectMap<'_>, function: &Function) {
-        let first = function.first_block as usize;
-        let last = first + function.block_count as usize;
-        let range = map.blocks[first].first_reference as usize..map.blocks[last].first_reference as usize;
+        let blocks = map.blocks_of(function);
+        let range = blocks[0].first_reference as usize..blocks[blocks.len() - 1].first_reference as usize;
         for &reference in &map.references[range] {
             if reference % 2 == 0 {
                 self.lines[(reference / 2) as usize].unexecuted_block = true;
@@ -187,13 +186,6 @@ pub(crate) enum Piece {
     UnexecutedBlock,
 }
 
-/// Where the arcs of a function lie among those of its object.
-pub(crate) fn arc_range(map: &ObjectMap<'_>, function: &Function) -> std::ops::Range<usize> {
-    let first = function.first_block as usize;
-    let last = first + function.block_count as usize;
-    map.blocks[first].first_arc as usize..map.blocks[last].first_arc as usize
-}
-
 /// Computes the counts of a function, and calls `add` with what it adds to each line's slot. `arc_counts` gets
 /// the counts of its arcs.
 pub(crate) fn solve_function(
@@ -204,12 +196,10 @@ pub(crate) fn solve_function(
     workspace: &mut Workspace,
     mut add: impl FnMut(u32, Piece),
 ) -> Result<FunctionCoverage, Error> {
-    let first_block = function.first_block as usize;
-    let blocks = &map.blocks[first_block..=first_block + function.block_count as usize];
-    let first_arc = blocks[0].first_arc;
-    let arcs = &map.arcs[arc_range(map, function)];
     let Workspace { solver, cycles } = workspace;
-    let graph = Graph { blocks, arcs, is_clang: map.is_clang };
+    let graph = Graph::of(map, function);
+    let Graph { blocks, arcs, .. } = graph;
+    let first_arc = blocks[0].first_arc;
     if !solver.solve(graph, counters, arc_counts) {
         return Err(Error::Unsolvable { function: function_name(map, function) });
     }
@@ -234,9 +224,7 @@ pub(crate) fn solve_function(
             }
         }
     }
-    let groups =
-        &map.groups[function.first_group as usize..=(function.first_group + function.group_count) as usize];
-    for pair in groups.windows(2) {
+    for pair in map.groups_of(function).windows(2) {
         let (group, next) = (pair[0], pair[1]);
         let mut count = map.entries[group.first_entry as usize..next.first_entry as usize]
             .iter()

@@ -4,8 +4,8 @@
 //! known gives that arc away. The order of the steps is gcov's, which matters only where the counters
 //! contradict each other.
 
-use crate::notes::{ENTRY_BLOCK, EXIT_BLOCK};
-use crate::object_map::{Arc, Block, NO_COUNTER};
+use super::notes::{ENTRY_BLOCK, EXIT_BLOCK};
+use super::object_map::{Arc, Block, Function, NO_COUNTER, ObjectMap};
 use std::ops::Range;
 
 /// One function's flow graph.
@@ -19,7 +19,14 @@ pub(crate) struct Graph<'a> {
     pub is_clang: bool,
 }
 
-impl Graph<'_> {
+impl<'a> Graph<'a> {
+    /// The flow graph of a function.
+    pub fn of(map: &'a ObjectMap<'_>, function: &Function) -> Self {
+        let (blocks, arcs) = (map.blocks_of(function), &map.arcs[map.arc_range(function)]);
+        Self { blocks, arcs, is_clang: map.is_clang }
+    }
+
+    /// How many blocks there are.
     pub fn block_count(&self) -> usize {
         self.blocks.len() - 1
     }
