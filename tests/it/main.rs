@@ -40,6 +40,7 @@ mod report_formats;
 mod report_names;
 mod service;
 mod service_clients;
+mod service_daemon;
 mod service_frames;
 mod service_hangs;
 mod service_kept;

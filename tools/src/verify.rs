@@ -19,6 +19,8 @@ mod programs;
 #[path = "../../tests/support/warm_exact.rs"]
 mod warm_exact;
 
+#[path = "verify/done.rs"]
+mod done;
 #[path = "verify/exact.rs"]
 mod exact;
 #[path = "verify/fuzz.rs"]

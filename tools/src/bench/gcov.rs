@@ -3,10 +3,9 @@
 //! Each peer is compared with Hearth writing the same kind of output: gcov's JSON with `gcov-json`, fastcov's
 //! and lcov's tracefile with `lcov`, gcovr's XML with `cobertura`. Nothing is cached between calls.
 
-use crate::measure::{Contender, SubjectResult, time_all};
+use crate::measure::{Contender, Results, SubjectResult, each, time_all};
 use crate::needs;
 use crate::plain_run::{data_files, plain_run};
-use anyhow::Context;
 use hearth_subject::{Store, Subject};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,19 +19,10 @@ const PEERS: [(&str, &str); 4] =
     [("gcov", "gcov-json"), ("fastcov", "lcov"), ("lcov", "lcov"), ("gcovr", "cobertura")];
 
 /// Runs the benchmark on each subject.
-pub fn run(
-    hearth: &Path,
-    subjects: &[String],
-    repeat: usize,
-) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
-    let store = Store::open()?;
-    let mut results = BTreeMap::new();
-    for (name, subject) in subjects.iter().zip(needs::subjects(&store, subjects)?) {
-        let result = measure(hearth, &subject, repeat).with_context(|| format!("on {name}"))?;
-        print(subject.id(), &result);
-        results.insert(subject.id().to_owned(), result);
-    }
-    Ok(results)
+pub fn run(hearth: &Path, subjects: &[String], repeat: usize) -> anyhow::Result<Results> {
+    let found = needs::subjects(&Store::open()?, subjects)?;
+    let found = found.into_iter().map(|subject| (subject.id().to_owned(), subject));
+    each(found, |subject| measure(hearth, subject, repeat), print)
 }
 
 fn measure(hearth: &Path, subject: &Subject, repeat: usize) -> anyhow::Result<SubjectResult> {

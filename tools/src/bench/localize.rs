@@ -2,7 +2,7 @@
 //! same bug and the same mutants, all of which pass: compile, clear the .gcda files, gcov for each file.
 
 use crate::daemon::Daemon;
-use crate::measure::SubjectResult;
+use crate::measure::{Results, SubjectResult, each};
 use crate::needs;
 use crate::plain_run::data_files;
 use crate::warm::{link_notes, timed};
@@ -16,7 +16,7 @@ use hearth_localize::connections::Connections;
 use hearth_localize::mutate::{Program, rules};
 use hearth_localize::oracle::{Oracle, Verdict};
 use hearth_subject::{Store, Subject, recipes, source};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -33,21 +33,12 @@ const MUTANTS: usize = 200;
 const BOTH_WAYS: usize = 4;
 
 /// Measures.
-pub fn run(
-    hearth: &Path,
-    subjects: &[String],
-    repeat: usize,
-) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
+pub fn run(hearth: &Path, subjects: &[String], repeat: usize) -> anyhow::Result<Results> {
     let store = Store::open()?;
     let found = needs::subjects(&store, subjects)?;
     let program = source::unpack(&store, &recipes::GCC_12, &bugs::parts())?.join(PROGRAM);
-    let mut results = BTreeMap::new();
-    for (name, subject) in subjects.iter().zip(found) {
-        let result = measure(hearth, &subject, &program, repeat).with_context(|| format!("on {name}"))?;
-        print(name, &result);
-        results.insert(name.clone(), result);
-    }
-    Ok(results)
+    let named = subjects.iter().cloned().zip(found);
+    each(named, |subject| measure(hearth, subject, &program, repeat), print)
 }
 
 fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> anyhow::Result<SubjectResult> {

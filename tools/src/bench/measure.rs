@@ -32,6 +32,24 @@ pub struct SubjectResult {
     pub about: BTreeMap<String, String>,
 }
 
+/// The results of all subjects.
+pub type Results = BTreeMap<String, SubjectResult>;
+
+/// Measures one subject after the other, and shows each result as it is there.
+pub fn each<S>(
+    subjects: impl IntoIterator<Item = (String, S)>,
+    measure: impl Fn(&S) -> anyhow::Result<SubjectResult>,
+    print: impl Fn(&str, &SubjectResult),
+) -> anyhow::Result<Results> {
+    let mut results = Results::new();
+    for (name, subject) in subjects {
+        let result = measure(&subject).with_context(|| format!("on {name}"))?;
+        print(&name, &result);
+        results.insert(name, result);
+    }
+    Ok(results)
+}
+
 /// Times all contenders in turn, `repeat` times over, and returns the median of each with its repeats.
 pub fn time_all(
     contenders: &[Contender],

@@ -4,16 +4,15 @@
 //! clients, and sizes are compared.
 
 use crate::daemon::Daemon;
-use crate::measure::SubjectResult;
+use crate::measure::{Results, SubjectResult, each};
 use crate::mutants::{mutant_input, mutant_order};
 use crate::needs;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use hearth_client::protocol::{
     Aggregation, Body, Encoding, Formula, Level, Measure, Reply, RunRef, Status, encode,
 };
 use hearth_client::{Answer, Ask, Connection};
 use hearth_subject::Store;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,19 +26,10 @@ const CLIENTS: [usize; 4] = [1, 2, 8, 64];
 const THROUGHPUT_TIME: Duration = Duration::from_secs(8);
 
 /// Runs the benchmark on each subject.
-pub fn run(
-    hearth: &Path,
-    subjects: &[String],
-    repeat: usize,
-) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
+pub fn run(hearth: &Path, subjects: &[String], repeat: usize) -> anyhow::Result<Results> {
     needs::subjects(&Store::open()?, subjects)?;
-    let mut results = BTreeMap::new();
-    for subject in subjects {
-        let result = measure(hearth, subject, repeat).with_context(|| format!("on {subject}"))?;
-        print(subject, &result);
-        results.insert(subject.clone(), result);
-    }
-    Ok(results)
+    let named = subjects.iter().map(|subject| (subject.clone(), subject));
+    each(named, |subject| measure(hearth, subject, repeat), print)
 }
 
 fn measure(hearth: &Path, subject: &str, repeat: usize) -> anyhow::Result<SubjectResult> {

@@ -9,7 +9,7 @@
 //! compiler's levels of optimization. The ratios are of the medians over all levels; the levels' own are beside
 //! them.
 
-use crate::measure::SubjectResult;
+use crate::measure::{Results, SubjectResult, each};
 use crate::needs;
 use crate::plain_run::data_files;
 use crate::programs::csmith_program;
@@ -51,24 +51,15 @@ const SMALL: [&str; 4] = [
 ];
 
 /// Runs the benchmark on each subject.
-pub fn run(
-    hearth: &Path,
-    subjects: &[String],
-    repeat: usize,
-) -> anyhow::Result<BTreeMap<String, SubjectResult>> {
+pub fn run(hearth: &Path, subjects: &[String], repeat: usize) -> anyhow::Result<Results> {
     let store = Store::open()?;
     // All of them are looked for first: measuring one takes minutes.
     let pairs = needs::subjects(&store, subjects)?
         .into_iter()
         .map(|subject| Ok((plain(&store, &subject)?, subject)))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let mut results = BTreeMap::new();
-    for (name, (plain, subject)) in subjects.iter().zip(&pairs) {
-        let result = measure(hearth, subject, plain, repeat).with_context(|| format!("on {name}"))?;
-        print(name, &result);
-        results.insert(name.clone(), result);
-    }
-    Ok(results)
+    let named = subjects.iter().cloned().zip(pairs);
+    each(named, |(plain, subject)| measure(hearth, subject, plain, repeat), print)
 }
 
 /// The subject of the same version and optimization without instrumentation.

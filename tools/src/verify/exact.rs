@@ -1,14 +1,12 @@
 //! The check `exact`: random programs times option sets on real subjects.
 
+use crate::done::Done;
 use crate::exact_support::{Compared, compare};
 use crate::option_sets::{CC1_OPTIONS, TCC_OPTIONS};
 use crate::plain_run::plain_run;
 use crate::programs::csmith_program;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use hearth_subject::{Store, Subject};
-use std::collections::HashSet;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,12 +25,9 @@ pub struct Plan {
 /// Compares until the plan is done or the time is up; `done` lists the cases of earlier calls.
 pub fn run(hearth: &Path, plan: &Plan, limit: Duration, done: Option<&Path>) -> anyhow::Result<()> {
     let started = Instant::now();
-    let known: HashSet<String> = done
-        .and_then(|path| fs::read_to_string(path).ok())
-        .map(|text| text.lines().map(str::to_owned).collect())
-        .unwrap_or_default();
+    let mut done = Done::read(done);
     let store = Store::open()?;
-    let (mut cases, mut skipped, mut compared) = (0, 0, Compared::default());
+    let (mut cases, mut compared) = (0, Compared::default());
     for name in &plan.subjects {
         let subject = store.find(name)?;
         let is_tcc = subject.manifest.name == "tcc";
@@ -41,11 +36,11 @@ pub fn run(hearth: &Path, plan: &Plan, limit: Duration, done: Option<&Path>) -> 
             for options in option_sets.iter().take(plan.option_sets) {
                 let case =
                     format!("{} {} seed {seed} {options}", subject.id(), subject.manifest.binary.sha256);
-                if known.contains(&case) {
-                    skipped += 1;
+                if done.skips(&case) {
                     continue;
                 }
                 if started.elapsed() > limit {
+                    let skipped = done.skipped;
                     println!(
                         "time is up after {cases} cases ({skipped} done before): {compared}; call again to go on"
                     );
@@ -57,14 +52,11 @@ pub fn run(hearth: &Path, plan: &Plan, limit: Duration, done: Option<&Path>) -> 
                 }
                 cases += 1;
                 println!("{} seed {seed} {options}: equal, {compared} so far", subject.id());
-                if let Some(path) = done {
-                    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-                    writeln!(file, "{case}").context("cannot remember the case")?;
-                }
+                done.add(&case)?;
             }
         }
     }
-    println!("{cases} cases ({skipped} done before), 0 differences in {compared}");
+    println!("{cases} cases ({} done before), 0 differences in {compared}", done.skipped);
     Ok(())
 }
 

@@ -1,15 +1,15 @@
 //! The checks `warm` and `soak`: runs from warm processes, compared with plain ones, and in great number.
 
+use crate::done::Done;
 use crate::programs::csmith_program;
 use crate::warm_exact::{Bench, WarmCompared};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::{Pool, RunRequest, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_sandbox::Policy;
 use hearth_subject::{Store, Subject};
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,12 +33,9 @@ pub struct Plan {
 /// Compares until the plan is done or the time is up; `done` lists the cases of earlier calls.
 pub fn run(hearth: &Path, plan: &Plan, limit: Duration, done: Option<&Path>) -> anyhow::Result<()> {
     let started = Instant::now();
-    let known: HashSet<String> = done
-        .and_then(|path| fs::read_to_string(path).ok())
-        .map(|text| text.lines().map(str::to_owned).collect())
-        .unwrap_or_default();
+    let mut done = Done::read(done);
     let store = Store::open()?;
-    let (mut compared, mut skipped) = (WarmCompared::default(), 0);
+    let mut compared = WarmCompared::default();
     for name in &plan.subjects {
         let subject = store.find(name)?;
         let map = Arc::new(SubjectMap::open(&subject)?);
@@ -54,11 +51,11 @@ pub fn run(hearth: &Path, plan: &Plan, limit: Duration, done: Option<&Path>) -> 
             for program in &programs {
                 let file = program.file_name().unwrap_or_default().display().to_string();
                 let case = format!("{} {} {file} {level}", subject.id(), subject.manifest.binary.sha256);
-                if known.contains(&case) {
-                    skipped += 1;
+                if done.skips(&case) {
                     continue;
                 }
                 if started.elapsed() > limit {
+                    let skipped = done.skipped;
                     println!("time is up ({skipped} done before): equal in {compared}; call again to go on");
                     return Ok(());
                 }
@@ -66,15 +63,12 @@ pub fn run(hearth: &Path, plan: &Plan, limit: Duration, done: Option<&Path>) -> 
                     Ok(result) => compared.add(result),
                     Err(difference) => bail!("{case}: {difference}"),
                 }
-                if let Some(path) = done {
-                    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-                    writeln!(file, "{case}").context("cannot remember the case")?;
-                }
+                done.add(&case)?;
             }
             println!("{} {level}: {} programs equal; {compared} so far", subject.id(), programs.len());
         }
     }
-    println!("0 differences in {compared} ({skipped} runs done before)");
+    println!("0 differences in {compared} ({} runs done before)", done.skipped);
     Ok(())
 }
 
