@@ -129,9 +129,18 @@ impl Dispatcher {
                 let is_small = passing.len() <= SMALL_SET;
                 question(is_small, move |own| answer::quality(own, &failing, &passing, alpha))
             }
-            Ask::Rank { failing, passing, innocent, formula, aggregation, level, limit, counts } => {
-                let ranking =
-                    Ranking { failing, passing, innocent, formula, aggregation, level, limit, counts };
+            Ask::Rank { failing, passing, innocent, formula, aggregation, level, limit, counts, without } => {
+                let ranking = Ranking {
+                    failing,
+                    passing,
+                    innocent,
+                    formula,
+                    aggregation,
+                    level,
+                    limit,
+                    counts,
+                    without,
+                };
                 blocking(move |own| answer::ranking(own, &ranking))
             }
             Ask::Name { run, name } => inline(move |own| {

@@ -45,6 +45,7 @@ mod service_frames;
 mod service_hangs;
 mod service_kept;
 mod service_peers;
+mod service_rankings;
 mod standby_pages;
 mod subject_commands;
 mod subject_exactness;

@@ -73,6 +73,7 @@ pub fn questions(runs: [u64; 3]) -> Vec<Ask> {
                 level,
                 limit: 30,
                 counts: false,
+                without: Vec::new(),
             });
         }
     }
@@ -305,6 +306,7 @@ fn python_says_the_same(address: &Address, [one, two, three]: [u64; 3], hearth: 
         level: Level::Functions,
         limit: 9,
         counts: false,
+        without: Vec::new(),
     }) else {
         panic!("no ranking")
     };
@@ -312,7 +314,8 @@ fn python_says_the_same(address: &Address, [one, two, three]: [u64; 3], hearth: 
     assert_eq!(told[1], serde_json::json!(suspects));
     let measure = Measure::JaccardLines;
     let distance = hearth.call(Ask::Distance { run: runs(one), against: runs(two), measure });
-    assert_eq!(Answer::Distance(told[2].as_f64().expect("a number")), distance.expect("a distance"));
+    let Ok(Answer::Distance(distance)) = distance else { panic!("no distance") };
+    assert_eq!(told[2].as_f64().expect("a number"), distance.distance);
     assert_eq!(told[4], true, "{told}");
     assert_eq!(told[5], "7f454c46", "tcc writes an object file: {told}");
     assert_eq!(told[6], serde_json::json!([0, 1]));
@@ -379,6 +382,7 @@ fn what_cannot_be_done_is_told() {
                 level: Level::Files,
                 limit: 0,
                 counts: false,
+                without: Vec::new(),
             },
             FailureKind::NoSuchRun,
             "needs a failing run",

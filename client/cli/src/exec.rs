@@ -1,4 +1,4 @@
-//! `hearth exec`: many runs by a private daemon that lives as long as the command.
+//! `hearth exec`: many runs from zygotes of its own, which live as long as the command.
 
 use crate::output;
 use crate::run::{LimitArgs, own_pool, show};

@@ -35,7 +35,7 @@ struct Cli {
 enum Command {
     /// Run a program from a warm process and tell what it executed
     Run(run::RunArgs),
-    /// Do many runs by a private daemon: orders come as lines of JSON, answers go out the same way
+    /// Do many runs: orders come as lines of JSON, answers go out the same way; what is warm ends with the command
     Exec(exec::ExecArgs),
     /// Show what a compile executed, as annotated source or a report
     Cover(view::CoverArgs),

@@ -94,7 +94,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let mut output = Output::create(args.output.as_deref())?;
     let written = match args.format {
         Format::GcovJson => write_documents(args, &objects, &mut output),
-        _ => write_sources(args, &objects, &mut output),
+        Format::Lcov | Format::Cobertura | Format::Text => write_sources(args, &objects, &mut output),
     };
     let place = output.place();
     let written = written.and_then(|failures| output.finish().map(|()| failures));

@@ -215,11 +215,13 @@ fn write_sources(files: &[FileLines], format: Format, out: &mut Vec<u8>) -> anyh
         let lines = file.lines.iter().map(line).collect();
         report.sources.insert(file.source.clone(), SourceTotals { lines, ..SourceTotals::default() });
     }
-    if format == Format::Cobertura {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        cobertura::write(&report, now, out)?;
-    } else {
-        lcov::write(&report, false, out);
+    match format {
+        Format::Cobertura => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+            cobertura::write(&report, now, out)?;
+        }
+        Format::Lcov => lcov::write(&report, false, out),
+        Format::Text | Format::Json => unreachable!("they show more than lines"),
     }
     Ok(())
 }

@@ -44,10 +44,10 @@ pub trait Compiler: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Is a file of its source there to report what goes wrong? A crash executes it because of that. Crashes on
-    /// purpose show all of it but what reports an assertion that fails, which cannot be had on purpose.
-    fn is_reporter(&self, _source: &str) -> bool {
-        false
+    /// Parts of the names of files of its source that are there to report what goes wrong. A crash executes them because of
+    /// that. Crashes on purpose show all of it but what reports an assertion that fails, which cannot be had on purpose.
+    fn reporters(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// What it says of its own crash; none if it did not crash, or says nothing.
@@ -101,8 +101,9 @@ fn binary_of(connection: &mut Connection, subject: &str) -> Result<PathBuf> {
     let Answer::Subjects(subjects) = connection.call(Ask::Subjects {})? else {
         return Err(Error::NoSubjects);
     };
-    let long = format!("{subject}-noopt");
-    let found = subjects.iter().find(|known| known.name == subject || known.name == long);
+    // A name without a level stands for the first of these that is there.
+    let ids = [subject.to_owned(), format!("{subject}-noopt"), format!("{subject}-opt")];
+    let found = ids.iter().find_map(|id| subjects.iter().find(|known| known.name == *id));
     let found = found.ok_or_else(|| Error::NoSubject(subject.to_owned()))?;
     match found.instrumented {
         true => Ok(PathBuf::from(&found.binary)),

@@ -79,7 +79,7 @@ pub struct Setting {
     pub budget_s: u64,
     /// The compiler.
     pub subject: String,
-    /// What was asked for beside, as it is shown: `formula dstar, counts`.
+    /// What was asked for beside, as it is shown: `formula Dstar, counts`.
     pub beside: String,
 }
 

@@ -13,7 +13,7 @@ pub struct Experiment<'a> {
     pub subject: &'a str,
     /// How bugs are localized.
     pub way: Way<'a>,
-    /// What of this is asked for beside a budget, as it is shown: `formula dstar, counts`.
+    /// What of this is asked for beside a budget, as it is shown: `formula Dstar, counts`.
     pub beside: String,
 }
 

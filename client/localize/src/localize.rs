@@ -163,7 +163,8 @@ fn look_at_crash(session: &mut Session<'_>) -> anyhow::Result<()> {
     }
     let mut frames = toolchain.stack(session.connections.one(), session.request.text, fail)?;
     let compiler = toolchain.compiler();
-    frames.retain(|frame| !compiler.is_reporter(&frame.source) && !is_of_the_machine(&frame.source));
+    let is_reporter = |source: &str| compiler.reporters().iter().any(|name| source.contains(name));
+    frames.retain(|frame| !is_reporter(&frame.source) && !is_of_the_machine(&frame.source));
     let executed = coverage_of(session.connections, *failing_run, Level::Functions)?;
     session.evidence.stack = Stack::new(&frames, &executed.functions);
     Ok(())

@@ -51,8 +51,6 @@ pub struct Oracle {
     pub pass: Option<Vec<String>>,
     /// The run of the failing compile.
     pub failing_run: u64,
-    /// How many lines of the compiler it executed.
-    pub failing_lines: u64,
     /// How the program ends when it is compiled to pass.
     ending: Option<Outcome>,
     /// Does the failing program not end?
@@ -113,7 +111,6 @@ impl Oracle {
             fail,
             pass,
             failing_run: compile.run,
-            failing_lines: compile.lines,
             ending: None,
             fails_by_limit: false,
             known: Mutex::default(),

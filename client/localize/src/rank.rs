@@ -117,56 +117,27 @@ impl Ranker<'_> {
             level,
             limit: 0,
             counts: self.request.way.counts,
+            without: self.left_out(),
         })? {
-            Answer::Ranking(mut ranking) => {
-                let compiler = self.oracle.toolchain.compiler();
-                let has_reporters = !self.evidence.innocent.is_empty();
-                let is_reporter = |source: &str| has_reporters && compiler.is_reporter(source);
-                leave_out(&mut ranking, |source| is_of_the_machine(source) || is_reporter(source));
-                Ok(ranking)
-            }
+            Answer::Ranking(ranking) => Ok(ranking),
             other => bail!("the daemon answers {other:?}"),
         }
     }
+
+    /// Sources that are no suspects: the machine's headers and, of a crash, what reports it.
+    fn left_out(&self) -> Vec<String> {
+        let mut out = MACHINES.map(|place| format!("^{place}")).to_vec();
+        if !self.evidence.innocent.is_empty() {
+            out.extend(self.oracle.toolchain.compiler().reporters().iter().map(|&name| name.to_owned()));
+        }
+        out
+    }
 }
 
-/// Is a source file a header that came with the machine, not with the compiler that is localized in?
+/// Where headers are that came with the machine, not with the compiler that is localized in.
+const MACHINES: [&str; 3] = ["/usr/include/", "/usr/lib/gcc/", "/usr/local/include/"];
+
+/// Is a source file a header that came with the machine?
 pub fn is_of_the_machine(source: &str) -> bool {
-    ["/usr/include/", "/usr/lib/gcc/", "/usr/local/include/"].iter().any(|place| source.starts_with(place))
-}
-
-/// Leaves files out of a ranking; what is behind them moves up.
-fn leave_out(ranking: &mut Vec<Suspect>, is_out: impl Fn(&str) -> bool) {
-    let mut out: Vec<u32> = Vec::new();
-    ranking.retain(|suspect| {
-        let is_out = is_out(&suspect.source);
-        out.extend(is_out.then_some(suspect.rank));
-        !is_out
-    });
-    for suspect in ranking {
-        suspect.rank -= out.iter().filter(|&&rank| rank <= suspect.rank).count() as u32;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_out_has_no_rank() {
-        let suspect = |(source, rank): (&str, u32)| Suspect {
-            rank,
-            score: 1.0,
-            source: source.to_owned(),
-            line: 0,
-            function: String::new(),
-        };
-        // Two at the second place, of which one is out; they have the last one's rank.
-        let all = [("out", 1), ("a", 3), ("out", 3), ("b", 4), ("out", 5), ("c", 6)];
-        let mut ranking: Vec<Suspect> = all.map(suspect).to_vec();
-        leave_out(&mut ranking, |source| source == "out");
-        let ranks: Vec<(&str, u32)> =
-            ranking.iter().map(|suspect| (suspect.source.as_str(), suspect.rank)).collect();
-        assert_eq!(ranks, [("a", 1), ("b", 2), ("c", 3)]);
-    }
+    MACHINES.iter().any(|place| source.starts_with(place))
 }

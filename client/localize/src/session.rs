@@ -7,7 +7,7 @@ use crate::rank::{Evidence, Ranker};
 use crate::request::Request;
 use crate::witness::Candidate;
 use anyhow::bail;
-use hearth_client::protocol::{Level, Measure, RunRef, Suspect};
+use hearth_client::protocol::{DistanceInfo, Level, Measure, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -111,10 +111,7 @@ impl<'a> Session<'a> {
 
     /// How many lines of the failing compile a run did not execute.
     fn lacks(&mut self, judged: &Judged) -> anyhow::Result<u64> {
-        let share = 1.0 - distance(self.connections.one(), judged.run, self.oracle.failing_run)?;
-        let both = (self.oracle.failing_lines + judged.lines) as f64;
-        let common = share * both / (1.0 + share);
-        Ok(self.oracle.failing_lines.saturating_sub(common.round() as u64))
+        Ok(distance(self.connections.one(), judged.run, self.oracle.failing_run)?.only_against)
     }
 
     /// How far a run is from others, by their lines.
@@ -123,7 +120,7 @@ impl<'a> Session<'a> {
         let never = began + FAR;
         let distances = self
             .connections
-            .each(others, never, |connection, &against| distance(connection, run, against))?;
+            .each(others, never, |connection, &against| Ok(distance(connection, run, against)?.distance))?;
         self.ranking += began.elapsed();
         Ok(distances.into_iter().flatten().collect())
     }
@@ -197,7 +194,7 @@ impl<'a> Session<'a> {
 }
 
 /// How far two runs are apart, by their lines.
-fn distance(connection: &mut Connection, run: u64, against: u64) -> anyhow::Result<f64> {
+fn distance(connection: &mut Connection, run: u64, against: u64) -> anyhow::Result<DistanceInfo> {
     let (run, against) = (RunRef::Id(run), RunRef::Id(against));
     match connection.call(Ask::Distance { run, against, measure: Measure::JaccardLines })? {
         Answer::Distance(distance) => Ok(distance),

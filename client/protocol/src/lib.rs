@@ -28,7 +28,7 @@ pub use limited::{INPUTS_LIMIT, RUNS_LIMIT, WORDS_LIMIT};
 pub use message::*;
 
 /// The version of the protocol. It changes with every change that an older program would misunderstand.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 /// What the first frame of either side begins with.
 pub const MAGIC: &str = "hearth";
 /// The build, for people who compare.

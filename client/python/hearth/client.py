@@ -198,7 +198,7 @@ class Hearth:
     def distance(self, run: RunRef, against: RunRef, measure: str = "jaccard_lines") -> float:
         """``jaccard_lines``, ``jaccard_files`` or ``locseq`` (a similarity: passing run first)."""
         ask = {"distance": {"run": run_to_json(run), "against": run_to_json(against), "measure": measure}}
-        return float(self._call(ask)["distance"])
+        return float(self._call(ask)["distance"]["distance"])
 
     def quality(self, failing: RunRef, passing: Sequence[RunRef], alpha: float = 0.8) -> Quality:
         """How good a set of passing runs is."""
@@ -216,8 +216,12 @@ class Hearth:
         limit: int = 0,
         counts: bool = False,
         innocent: Sequence[RunRef] = (),
+        without: Sequence[str] = (),
     ) -> list[Suspect]:
-        """What is suspicious, the most suspicious first; nothing that an ``innocent`` run executed is."""
+        """What is suspicious, the most suspicious first; nothing that an ``innocent`` run executed is.
+
+        Sources whose names contain a text of ``without`` are left out; with ``^`` before it, it must be at the beginning.
+        """
         ask = {
             "rank": {
                 "failing": [run_to_json(run) for run in failing],
@@ -228,6 +232,7 @@ class Hearth:
                 "counts": counts,
                 "level": level,
                 "limit": limit,
+                "without": list(without),
             }
         }
         return [Suspect(**item) for item in self._call(ask)["ranking"]]

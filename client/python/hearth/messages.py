@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
 
-PROTOCOL = 5
+PROTOCOL = 6
 MAGIC = "hearth"
 
 #: Stands for what a run's zygote had executed at its warm point.

@@ -76,8 +76,11 @@ pub struct Resolver {
     /// What will be asked of a map is worked out while the first zygote starts.
     prepares: bool,
     /// By the directory of the subject.
-    maps: Mutex<BTreeMap<PathBuf, OpenMap>>,
+    maps: Mutex<BTreeMap<PathBuf, Slot>>,
 }
+
+/// The place of a subject's map. Who opens it holds it, so that orders of the same subject wait for one map; others do not.
+type Slot = Arc<Mutex<Option<OpenMap>>>;
 
 #[derive(Debug)]
 struct OpenMap {
@@ -160,8 +163,12 @@ impl Resolver {
 
     /// A subject's map, opened when it was not, or was of another build.
     fn open(&self, subject: &Subject) -> Result<Arc<SubjectMap>> {
-        let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = maps.get(&subject.directory).filter(|open| open.is_current(subject)) {
+        let slot = {
+            let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+            maps.entry(subject.directory.clone()).or_default().clone()
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = slot.as_ref().filter(|open| open.is_current(subject)) {
             return Ok(open.map.clone());
         }
         let map = Arc::new(SubjectMap::open(subject)?);
@@ -170,7 +177,7 @@ impl Resolver {
             std::thread::spawn(move || own.prepare());
         }
         let programs = Files::now(map.programs().iter().map(PathBuf::as_path));
-        maps.insert(subject.directory.clone(), OpenMap { programs, map: map.clone() });
+        *slot = Some(OpenMap { programs, map: map.clone() });
         Ok(map)
     }
 }

@@ -36,7 +36,7 @@ pub struct SubjectMap {
     opened: Opened,
     places: OnceLock<std::result::Result<Places, String>>,
     /// Shared by all zygotes of the subject.
-    known: Mutex<KnownBlocks>,
+    known: KnownBlocks,
     /// What zygotes that are started begin with.
     learned: Mutex<Learned>,
     /// See [`is_unfit`](Self::is_unfit).
@@ -62,7 +62,7 @@ impl SubjectMap {
         })?;
         let (line_count, function_count) = opened
             .with_dependent(|_, tables| (tables.atlas.lines().len(), tables.atlas.function_count() as usize));
-        let known = Mutex::new(KnownBlocks::new(line_count, function_count));
+        let known = KnownBlocks::new(line_count, function_count);
         let learned = Mutex::new(Learned::new(function_count));
         Ok(Self { opened, places: OnceLock::new(), known, learned, unfit: AtomicBool::new(false) })
     }
@@ -104,9 +104,9 @@ impl SubjectMap {
     }
 
     /// What spectra of the subject had lately.
-    pub fn known_blocks(&self) -> MutexGuard<'_, KnownBlocks> {
-        // Every entry is right at any time, so a thread that died with the lock did no harm.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    #[must_use]
+    pub fn known_blocks(&self) -> &KnownBlocks {
+        &self.known
     }
 
     /// How the counts of its functions are found, as far as known.

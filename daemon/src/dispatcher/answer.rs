@@ -4,8 +4,8 @@ use super::store::Kept;
 use super::{Dispatcher, failure};
 use hearth_coverage::spectrum::{Counts, Delta, Difference, Spectrum, distance, rank, score};
 use hearth_protocol::{
-    Aggregation, Answer, Coverage, Failure, FailureKind, FileCount, FileLines, Formula, FunctionCount, Level,
-    Measure, RunRef, Suspect,
+    Aggregation, Answer, Coverage, DistanceInfo, Failure, FailureKind, FileCount, FileLines, Formula,
+    FunctionCount, Level, Measure, RunRef, Suspect,
 };
 use hearth_runner::places::Places;
 use hearth_runner::subject_map::SubjectMap;
@@ -41,10 +41,17 @@ pub fn distance(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef, measure
     let (kept, other) = pair(dispatcher, run, against)?;
     let (lines, other) = (&kept.spectrum.lines, &other.lines);
     let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
-    Ok(Answer::Distance(match measure {
+    let distance = match measure {
         Measure::JaccardLines => distance::jaccard_distance(lines, other),
         Measure::JaccardFiles => distance::place_distance(lines, other, &files()?),
         Measure::Locseq => distance::locseq_similarity(lines, other, &files()?),
+    };
+    let (both, _) = lines.overlap(other);
+    Ok(Answer::Distance(DistanceInfo {
+        distance,
+        both: both as u64,
+        only_run: (lines.executed() - both) as u64,
+        only_against: (other.executed() - both) as u64,
     }))
 }
 
@@ -67,6 +74,17 @@ pub struct Ranking {
     pub level: Level,
     pub limit: u32,
     pub counts: bool,
+    pub without: Vec<String>,
+}
+
+impl Ranking {
+    /// Is a source left out?
+    fn leaves_out(&self, source: &str) -> bool {
+        self.without.iter().any(|text| match text.strip_prefix('^') {
+            Some(beginning) => source.starts_with(beginning),
+            None => source.contains(text.as_str()),
+        })
+    }
 }
 
 /// What failing and passing runs make suspicious.
@@ -83,8 +101,7 @@ pub fn ranking(dispatcher: &Dispatcher, ranking: &Ranking) -> Result<Answer> {
         .map(|runs| runs.iter().map(|kept| &kept.spectrum.lines).collect::<Vec<&Counts>>());
     let scores = score::line_scores(&failing, &passing, &innocent, ranking.formula);
     let ties = ranking.counts.then(|| score::count_changes(&first.spectrum.lines, &passing, &scores));
-    let Ranking { aggregation, level, limit, .. } = *ranking;
-    rank(dispatcher, &first.map, scores, ties, aggregation, level, limit).map(Answer::Ranking)
+    rank(dispatcher, &first.map, scores, ties, ranking).map(Answer::Ranking)
 }
 
 /// A run and what it is compared with.
@@ -124,10 +141,9 @@ fn rank(
     map: &SubjectMap,
     lines: Vec<(u32, f64)>,
     ties: Option<Vec<(u32, f64)>>,
-    aggregation: Aggregation,
-    level: Level,
-    limit: u32,
+    ranking: &Ranking,
 ) -> Result<Vec<Suspect>> {
+    let Ranking { aggregation, level, limit, .. } = *ranking;
     let places = map.places().map_err(|error| failure(&error))?;
     let of_places = |lines: Vec<(u32, f64)>, aggregation| match level {
         Level::Lines => lines,
@@ -135,8 +151,22 @@ fn rank(
         Level::Files => score::place_scores(&lines, &places.files(), aggregation),
     };
     // How many lines a place has says nothing here.
-    let ties = ties.map(|ties| of_places(ties, Aggregation::Mean));
-    let mut ranked = rank::rank(of_places(lines, aggregation), ties.as_deref());
+    let mut ties = ties.map(|ties| of_places(ties, Aggregation::Mean));
+    let mut scores = of_places(lines, aggregation);
+    if !ranking.without.is_empty() {
+        let out = sources_left_out(map, ranking);
+        let is_left = |&(id, _): &(u32, f64)| {
+            let source = match level {
+                Level::Lines => map.with_atlas(|atlas| atlas.lines()[id as usize].source),
+                Level::Files => id,
+                Level::Functions => places.function(id).map_or(u32::MAX, |place| place.file),
+            };
+            !out.get(source as usize).copied().unwrap_or(false)
+        };
+        scores.retain(is_left);
+        ties.iter_mut().for_each(|ties| ties.retain(is_left));
+    }
+    let mut ranked = rank::rank(scores, ties.as_deref());
     if limit > 0 {
         ranked.truncate(limit as usize);
     }
@@ -157,6 +187,14 @@ fn rank(
         Ok(Suspect { rank: ranked.rank, score: ranked.score, source, line, function })
     };
     ranked.iter().map(suspect).collect()
+}
+
+/// For each source, whether it is left out.
+fn sources_left_out(map: &SubjectMap, ranking: &Ranking) -> Vec<bool> {
+    map.with_atlas(|atlas| {
+        let names = (0..).map_while(|source| atlas.source_name(source));
+        names.map(|name| ranking.leaves_out(name)).collect()
+    })
 }
 
 fn source_name(map: &SubjectMap, source: u32) -> String {

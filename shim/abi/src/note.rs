@@ -28,8 +28,7 @@ pub const NOTE_FORKED: u32 = 4;
 /// A step before the run failed: error number `value`.
 pub const NOTE_FAILED: u32 = 5;
 
-/// A process of a run begins, with a keeper: one that the run has made of itself or, if `value` is 1, one that has executed
-/// another program.
+/// A process of a run begins, with a keeper; `value` says what it is: [`CHILD_FORKED`] and those beside it.
 pub const NOTE_CHILD: u32 = 6;
 /// A process that a run has made of itself could not be kept: what it counts is lost.
 pub const NOTE_UNKEPT: u32 = 7;

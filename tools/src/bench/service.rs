@@ -99,6 +99,7 @@ impl<'k> Kept<'k> {
             level,
             limit: 0,
             counts: false,
+            without: Vec::new(),
         }
     }
 

@@ -194,6 +194,7 @@ fn questions(runs: &[RunRef]) -> Vec<Ask> {
         level: Level::Files,
         limit: 20,
         counts: false,
+        without: Vec::new(),
     });
     asks
 }

@@ -1,4 +1,4 @@
-//! The checks `warm` and `soak`: runs from warm processes, compared with plain ones, and in great number.
+//! The checks `exact` and `soak`: runs from warm processes, compared with plain ones, and in great number.
 
 use crate::done::Done;
 use crate::programs::csmith_program;

@@ -54,8 +54,8 @@ impl Compiler for Cc1 {
         DUMPED_PASSES.map(|pass| format!("-fdump-{pass}={CRASH_PATH}")).to_vec()
     }
 
-    fn is_reporter(&self, source: &str) -> bool {
-        REPORTERS.iter().any(|name| source.contains(name))
+    fn reporters(&self) -> &'static [&'static str] {
+        &REPORTERS
     }
 
     fn stack(&self, errors: &str) -> Vec<Frame> {

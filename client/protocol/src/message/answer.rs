@@ -17,7 +17,7 @@ pub enum Answer {
     /// To `spectrum` and `delta`.
     Coverage(Coverage),
     /// To `distance`.
-    Distance(f64),
+    Distance(DistanceInfo),
     /// To `quality`.
     Quality(Quality),
     /// To `rank`.
@@ -28,6 +28,19 @@ pub enum Answer {
     Status(Box<Status>),
     /// To `warm`, `name`, `forget`, `stop`, and to a batch of nothing: it is done.
     Ok {},
+}
+
+/// How far two runs are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DistanceInfo {
+    /// By the measure that was asked for.
+    pub distance: f64,
+    /// Lines that both executed.
+    pub both: u64,
+    /// Lines that only the run executed.
+    pub only_run: u64,
+    /// Lines that only the other one executed.
+    pub only_against: u64,
 }
 
 /// A subject.

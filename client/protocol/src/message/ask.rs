@@ -103,6 +103,10 @@ pub enum Ask {
         /// Do execution counts decide between equals: the more they differ in passing runs, the more suspicious?
         #[serde(default)]
         counts: bool,
+        /// Sources whose names contain one of these are left out, and what is behind them moves up; with a `^` before it, a
+        /// text must be at the beginning of the name.
+        #[serde(default, deserialize_with = "limited::words")]
+        without: Vec<String>,
     },
     /// Give a run a name. It is then kept until it is forgotten; another run of that name loses it.
     Name {

@@ -68,7 +68,7 @@ pub struct Limits {
     /// Memory, in bytes.
     #[serde(default)]
     pub memory_bytes: Option<u64>,
-    /// Standard output, standard error and each file, in bytes.
+    /// Standard output, standard error and all files together, in bytes.
     #[serde(default)]
     pub output_bytes: Option<u64>,
 }

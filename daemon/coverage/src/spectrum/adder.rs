@@ -173,11 +173,8 @@ impl Adder {
 
     /// The counts as they are now.
     #[must_use]
-    pub fn spectrum(&mut self, known: &mut KnownBlocks) -> Spectrum {
-        Spectrum {
-            lines: self.lines.counts(&mut known.lines),
-            functions: self.calls.counts(&mut known.functions),
-        }
+    pub fn spectrum(&mut self, known: &KnownBlocks) -> Spectrum {
+        Spectrum { lines: self.lines.counts(&known.lines), functions: self.calls.counts(&known.functions) }
     }
 
     /// Goes back to counts that were taken before.
@@ -214,7 +211,7 @@ impl Table {
         }
     }
 
-    fn counts(&mut self, known: &mut Known) -> Counts {
+    fn counts(&mut self, known: &Known) -> Counts {
         let blocks = self.values.as_chunks::<BLOCK>().0;
         for (number, (mark, block)) in self.marks.iter_mut().zip(blocks).enumerate() {
             if std::mem::take(mark) {

@@ -1,6 +1,7 @@
 //! Blocks of counts: as small as their counts allow, shared by equal tables.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use triomphe::ThinArc;
 
 /// Counts in a block.
@@ -19,7 +20,7 @@ impl PartialEq for Block {
 
 impl Block {
     /// A block of these counts, not all of them zero; one that is known of its number if that has them.
-    pub(super) fn new(values: &[i64; BLOCK], number: usize, known: &mut Known) -> Self {
+    pub(super) fn new(values: &[i64; BLOCK], number: usize, known: &Known) -> Self {
         let all = values.iter().fold(0, |all, &value| all | value.cast_unsigned());
         let width = match all {
             0..=0xff => 1,
@@ -87,11 +88,18 @@ fn widen<const WIDTH: usize>(values: &mut [i64; BLOCK], bytes: &[u8], widened: i
     }
 }
 
-/// Blocks that some table had lately, by their number: runs come back to the same counts, on this zygote or another.
+/// Blocks that some table had lately, by their number: runs come back to the same counts, on this zygote or another. Tables
+/// that are made at a time wait for each other at single blocks only.
 #[derive(Debug)]
 pub struct Known {
-    /// For each block the last ones, and which of them is replaced next.
-    blocks: Vec<([Option<Block>; KNOWN], u8)>,
+    blocks: Vec<Mutex<Latest>>,
+}
+
+/// The last blocks of a number, and which of them is replaced next.
+#[derive(Debug, Default)]
+struct Latest {
+    blocks: [Option<Block>; KNOWN],
+    next: u8,
 }
 
 /// Blocks that are known of each number.
@@ -101,12 +109,14 @@ impl Known {
     /// None yet, for so many ids.
     #[must_use]
     pub fn new(length: usize) -> Self {
-        Self { blocks: vec![([const { None }; KNOWN], 0); length.div_ceil(BLOCK)] }
+        Self { blocks: (0..length.div_ceil(BLOCK)).map(|_| Mutex::default()).collect() }
     }
 
     /// The known block of these bytes, or a new one, which is known from now on.
-    fn block(&mut self, number: usize, bytes: &[u8]) -> Block {
-        let (blocks, next) = &mut self.blocks[number];
+    fn block(&self, number: usize, bytes: &[u8]) -> Block {
+        // Every entry is right at any time, so a thread that died with the lock did no harm.
+        let mut latest = self.blocks[number].lock().unwrap_or_else(PoisonError::into_inner);
+        let Latest { blocks, next } = &mut *latest;
         if let Some(known) = blocks.iter().flatten().find(|block| block.0.slice == *bytes) {
             return known.clone();
         }

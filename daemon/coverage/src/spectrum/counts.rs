@@ -90,7 +90,7 @@ impl Counts {
     }
 
     /// Replaces a block's counts.
-    pub fn set_block(&mut self, block: usize, values: &[i64; BLOCK], known: &mut Known) {
+    pub fn set_block(&mut self, block: usize, values: &[i64; BLOCK], known: &Known) {
         let group = Arc::make_mut(&mut self.groups[block / GROUP]);
         let bits = (0..BLOCK).fold(0, |bits, index| bits | (u64::from(values[index] != 0) << index));
         group.blocks[block % GROUP] = (bits != 0).then(|| Block::new(values, block, known));
@@ -217,13 +217,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn from_values(values: &[i64], known: &mut Known) -> Counts {
+    fn from_values(values: &[i64], known: &Known) -> Counts {
         let mut counts = Counts::zeros(values.len());
         set(&mut counts, values, known);
         counts
     }
 
-    fn set(counts: &mut Counts, values: &[i64], known: &mut Known) {
+    fn set(counts: &mut Counts, values: &[i64], known: &Known) {
         for (number, part) in values.chunks(BLOCK).enumerate() {
             let mut block = [0; BLOCK];
             block[..part.len()].copy_from_slice(part);
@@ -248,13 +248,13 @@ mod tests {
                     after[at] = value;
                 }
             }
-            let mut known = Known::new(before.len());
-            let old = from_values(&before, &mut known);
+            let known = Known::new(before.len());
+            let old = from_values(&before, &known);
             let mut new = old.clone();
-            set(&mut new, &after, &mut known);
+            set(&mut new, &after, &known);
             // Back to the same counts is back to the same memory.
             let mut back = new.clone();
-            set(&mut back, &before, &mut known);
+            set(&mut back, &before, &known);
             prop_assert_eq!(old.pairs(&back).count(), 0);
             // How many of some tables ran what one of them ran.
             let tables = [&old, &new, &new, &old, &old];

@@ -19,7 +19,7 @@ pub(super) fn counted(counts: &[i64]) -> Counts {
     let mut block = [0; BLOCK];
     block[..counts.len()].copy_from_slice(counts);
     let mut run = Counts::zeros(BLOCK);
-    run.set_block(0, &block, &mut Known::new(BLOCK));
+    run.set_block(0, &block, &Known::new(BLOCK));
     run
 }
 

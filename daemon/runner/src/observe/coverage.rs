@@ -130,7 +130,7 @@ fn count(zygote: &Zygote, subject: Arc<SubjectMap>) -> Result<Counted> {
 impl Sums {
     /// The counts as they are now.
     fn spectrum(&mut self) -> Spectrum {
-        self.adder.spectrum(&mut self.map.known_blocks())
+        self.adder.spectrum(self.map.known_blocks())
     }
 
     fn change(&mut self, array: &Array, old: &[i64], new: &[i64]) {

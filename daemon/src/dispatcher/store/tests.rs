@@ -62,7 +62,7 @@ impl Zygotes {
 
     fn run(&mut self, like: Index, changes: &[(Index, u8)]) -> Spectrum {
         let mut spectrum = like.get(&self.seen).clone();
-        let [lines, functions] = &mut self.known;
+        let [lines, functions] = &self.known;
         for (place, value) in changes {
             let values = [i64::from(*value) * 200; BLOCK];
             spectrum.lines.set_block(place.index(LINES / BLOCK), &values, lines);
@@ -156,12 +156,12 @@ proptest! {
 
 #[test]
 fn named_runs_that_fill_the_budget_leave_no_room() {
-    let mut zygotes = Zygotes::new();
+    let zygotes = Zygotes::new();
     let mut store: Store<()> = Store::new(30_000);
-    let mut keep = |store: &mut Store<()>, number: u64, name: Option<&str>| {
+    let keep = |store: &mut Store<()>, number: u64, name: Option<&str>| {
         let mut spectrum = zygotes.seen[0].clone();
         for block in 0..LINES / BLOCK {
-            spectrum.lines.set_block(block, &[number as i64 + 1; BLOCK], &mut zygotes.known[0]);
+            spectrum.lines.set_block(block, &[number as i64 + 1; BLOCK], &zygotes.known[0]);
         }
         store.keep(kept(&zygotes, spectrum), name).0
     };
@@ -186,7 +186,7 @@ fn named_runs_that_fill_the_budget_leave_no_room() {
 fn keeping_and_forgetting_cost_what_one_run_has() {
     const RUNS: u32 = 300;
     let zeros = Spectrum { lines: Counts::zeros(764_028), functions: Counts::zeros(40_000) };
-    let mut known = Known::new(zeros.lines.len());
+    let known = Known::new(zeros.lines.len());
     let block_count = zeros.lines.len() / BLOCK;
     let mut zygotes = Zygotes { seen: vec![zeros.clone()], baseline: Arc::new(zeros), ..Zygotes::new() };
     let mut store: Store<()> = Store::new(1 << 40);
@@ -194,7 +194,7 @@ fn keeping_and_forgetting_cost_what_one_run_has() {
     for run in 0..RUNS {
         let mut spectrum = zygotes.seen.remove(0);
         for block in (0..block_count).filter(|block| run == 0 || block % 11 == run as usize % 11) {
-            spectrum.lines.set_block(block, &[i64::from(run) + 1; BLOCK], &mut known);
+            spectrum.lines.set_block(block, &[i64::from(run) + 1; BLOCK], &known);
         }
         zygotes.seen.push(spectrum.clone());
         let kept = kept(&zygotes, spectrum);
