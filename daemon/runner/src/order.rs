@@ -232,3 +232,48 @@ pub fn nameless_input() -> PathBuf {
 pub fn has_place_for_input(arguments: &[OsString]) -> bool {
     arguments.iter().any(|argument| argument == PLACEHOLDER)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::tests::key;
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn an_input_takes_the_place_that_is_kept_for_it_or_is_there_already() {
+        let input = Path::new("dir/t.c");
+        for (given, expected) in [
+            (["cc1", "-c", PLACEHOLDER], ["cc1", "-c", "dir/t.c"]),
+            (["cc1", "dir/t.c", "-c"], ["cc1", "dir/t.c", "-c"]),
+            (["cc1", PLACEHOLDER, PLACEHOLDER], ["cc1", "dir/t.c", "dir/t.c"]),
+        ] {
+            let mut arguments = words(&given);
+            assert_eq!(place_input(input, &mut arguments).expect("it has a place"), input);
+            assert_eq!(arguments, words(&expected));
+        }
+        // The program's own name is no place.
+        let problem = place_input(input, &mut words(&["dir/t.c", "-c"])).expect_err("it has none");
+        assert!(problem.to_string().contains("write it there"), "{problem}");
+        assert!(has_place_for_input(&words(&["-c", PLACEHOLDER])) && !has_place_for_input(&words(&["-c"])));
+    }
+
+    #[test]
+    fn a_runs_own_arguments_need_a_zygote_that_has_not_looked_at_any() {
+        let own = ["-O2".to_owned(), PLACEHOLDER.to_owned()];
+        let at_main = ZygoteKey { arguments: words(&["cc1"]), input: Some("t.c".into()), ..key("/bin/cc1") };
+        assert_eq!(other_arguments(&at_main, &own).expect("it waits at main"), words(&["cc1", "-O2", "t.c"]));
+        let at_input = ZygoteKey { warm: WarmPoint::Input, ..at_main.clone() };
+        let refused = |key: &ZygoteKey, arguments: &[String]| {
+            other_arguments(key, arguments).expect_err("it is refused").to_string()
+        };
+        assert!(refused(&at_input, &own).contains("waits at `main`"));
+        assert!(
+            refused(&at_main, &["-O2".to_owned()]).contains("write it there"),
+            "the input is not among them"
+        );
+        assert!(refused(&at_main, &["a\0b".to_owned(), PLACEHOLDER.to_owned()]).contains("NUL"));
+    }
+}

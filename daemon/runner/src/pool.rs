@@ -2,16 +2,18 @@
 //! time, ended when they were not used for long or take too much memory, and left alone for a while when they
 //! keep dying.
 
+mod quarantine;
+mod shelf;
+
 use crate::cores::Cores;
 use crate::error::{Error, Result};
-use crate::limits::{LOSSES, QUARANTINE, ZYGOTE_AGE, ZYGOTE_BYTES, ZYGOTES};
 use crate::run::RunRequest;
 use crate::subject_map::SubjectMap;
 use crate::worker::{Answer, Worker};
 use crate::zygote::ZygoteKey;
 use hearth_sandbox::Launcher;
-use std::collections::BTreeMap;
-use std::path::Path;
+use quarantine::Quarantine;
+use shelf::Shelf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,24 +27,10 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct State {
-    idle: Vec<Idle>,
-    losses: BTreeMap<ZygoteKey, Losses>,
+    shelf: Shelf<Worker>,
+    quarantine: Quarantine,
     /// Zygotes started so far.
     started: u64,
-}
-
-#[derive(Debug)]
-struct Idle {
-    key: ZygoteKey,
-    worker: Worker,
-    since: Instant,
-}
-
-#[derive(Debug)]
-struct Losses {
-    count: u32,
-    last: String,
-    at: Instant,
 }
 
 impl Pool {
@@ -63,8 +51,8 @@ impl Pool {
     #[must_use]
     pub fn idle(&self) -> Vec<(ZygoteKey, u64, Duration)> {
         let state = self.lock();
-        let of = |idle: &Idle| (idle.key.clone(), idle.worker.memory_bytes(), idle.since.elapsed());
-        state.idle.iter().map(of).collect()
+        let waiting = state.shelf.iter();
+        waiting.map(|(key, worker, since)| (key.clone(), worker.memory_bytes(), since)).collect()
     }
 
     /// Runs once, on a zygote that is warm already if there is one. That the zygote is lost twice is an outcome.
@@ -126,13 +114,14 @@ impl Pool {
         let stale;
         {
             let mut state = self.lock();
-            state.check_quarantine(key)?;
-            stale = state.take_stale(&key.binary);
-            let is_like = |idle: &Idle| idle.key == *key && idle.worker.is_of(map);
-            let warm = || state.idle.iter().enumerate().rev().filter(|(_, idle)| is_like(idle));
-            let there = warm().find(|(_, idle)| idle.worker.zygote().core() == core);
-            if let Some((found, _)) = there.or_else(|| warm().next()) {
-                return Ok(state.idle.remove(found).worker);
+            state.quarantine.check(key, Instant::now())?;
+            // Their program was built anew since, or a library of it.
+            stale =
+                state.shelf.take_stale(|of, worker| of.binary == key.binary && !worker.zygote().is_current());
+            let found =
+                state.shelf.take(key, |worker| worker.is_of(map), |worker| worker.zygote().core() == core);
+            if let Some(worker) = found {
+                return Ok(worker);
             }
             state.started += 1;
         }
@@ -144,24 +133,23 @@ impl Pool {
     fn give_back(&self, key: &ZygoteKey, worker: Worker, is_well: bool) {
         let mut state = self.lock();
         if is_well {
-            state.losses.remove(key);
+            state.quarantine.forgive(key);
         }
-        state.idle.push(Idle { key: key.clone(), worker, since: Instant::now() });
-        let evicted = state.evict();
+        state.shelf.put(key.clone(), worker, Instant::now());
+        let evicted = state.shelf.evict(Instant::now(), Worker::memory_bytes);
         drop(state);
         // Ending a zygote takes a moment, in which others can use the pool.
         drop(evicted);
     }
 
     fn note_loss(&self, key: &ZygoteKey, why: &str) {
-        let mut state = self.lock();
-        let count = state.losses.get(key).map_or(0, |losses| losses.count) + 1;
-        state.losses.insert(key.clone(), Losses { count, last: why.to_owned(), at: Instant::now() });
+        tracing::warn!(binary = %key.binary.display(), why, "a zygote was lost");
+        self.lock().quarantine.note_loss(key, why, Instant::now());
     }
 
     /// Ends the zygotes that were not used for long. To be called now and then.
     pub fn tidy(&self) {
-        let evicted = self.lock().evict();
+        let evicted = self.lock().shelf.evict(Instant::now(), Worker::memory_bytes);
         drop(evicted);
     }
 
@@ -171,45 +159,25 @@ impl Pool {
     }
 }
 
-impl State {
-    fn check_quarantine(&mut self, key: &ZygoteKey) -> Result<()> {
-        let Some(losses) = self.losses.get(key) else { return Ok(()) };
-        let left = QUARANTINE.saturating_sub(losses.at.elapsed());
-        if losses.count < LOSSES {
-            return Ok(());
-        }
-        if left.is_zero() {
-            self.losses.remove(key);
-            return Ok(());
-        }
-        Err(Error::Quarantined {
-            losses: losses.count,
-            last: losses.last.clone(),
-            seconds: left.as_secs() + 1,
-        })
-    }
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::limits::RunLimits;
+    use crate::zygote::{WarmPoint, ZygoteKey};
+    use hearth_sandbox::Policy;
 
-    /// Takes out the zygotes of a program that was built anew since, or a library of which was.
-    fn take_stale(&mut self, binary: &Path) -> Vec<Idle> {
-        let is_stale = |idle: &mut Idle| idle.key.binary == binary && !idle.worker.zygote().is_current();
-        self.idle.extract_if(.., is_stale).collect()
-    }
-
-    /// Takes out what is too old or too much, the longest unused first.
-    fn evict(&mut self) -> Vec<Idle> {
-        let mut evicted: Vec<Idle> = Vec::new();
-        let mut kept_bytes = 0;
-        let mut kept = 0;
-        // The last in the list was used last.
-        for index in (0..self.idle.len()).rev() {
-            let idle = &self.idle[index];
-            kept_bytes += idle.worker.memory_bytes();
-            kept += 1;
-            if kept > ZYGOTES || kept_bytes > ZYGOTE_BYTES || idle.since.elapsed() > ZYGOTE_AGE {
-                evicted.extend(self.idle.drain(..=index));
-                break;
-            }
+    /// A kind of zygote, told from others by its program.
+    pub fn key(binary: &str) -> ZygoteKey {
+        ZygoteKey {
+            revision: 0,
+            binary: binary.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            directory: "/".into(),
+            input: None,
+            warm: WarmPoint::Main,
+            sandbox: Policy::Required,
+            processes: RunLimits::default().processes,
+            shown: Vec::new(),
         }
-        evicted
     }
 }

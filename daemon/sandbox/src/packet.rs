@@ -122,3 +122,48 @@ pub fn wait(fds: &[BorrowedFd<'_>], deadline: Instant) -> io::Result<bool> {
 fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs().min(1 << 30) as i64, tv_nsec: i64::from(time.subsec_nanos()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::{Read, Seek, Write};
+
+    #[test]
+    fn text_and_descriptors_arrive_with_their_packet() {
+        let (one, other) = pair().expect("a pair");
+        let mut file = crate::memory_file::empty().expect("a file");
+        file.write_all(b"inside").and_then(|()| file.rewind()).expect("written");
+        send(&one, &7_u64, b"text", &[file.as_fd(), one.as_fd()]).expect("sent");
+        send(&one, &8_u64, b"", &[]).expect("sent");
+        let Ok(Received::Packet(packet)) = receive::<u64>(&other, 64, Instant::now()) else {
+            panic!("no packet")
+        };
+        assert_eq!((packet.head, &packet.text[..], packet.fds.len()), (7, &b"text"[..], 2));
+        let mut text = String::new();
+        File::from(packet.fds.into_iter().next().expect("a descriptor"))
+            .read_to_string(&mut text)
+            .expect("read");
+        assert_eq!(text, "inside");
+        let Ok(Received::Packet(packet)) = receive::<u64>(&other, 64, Instant::now()) else {
+            panic!("no packet")
+        };
+        assert_eq!((packet.head, packet.text.len(), packet.fds.len()), (8, 0, 0));
+    }
+
+    #[test]
+    fn what_is_no_packet_has_a_name() {
+        let (one, other) = pair().expect("a pair");
+        let received =
+            |socket: &OwnedFd| receive::<u64>(socket, 64, Instant::now() + Duration::from_millis(5));
+        assert!(matches!(received(&other), Ok(Received::Nothing)));
+        send(&one, &1_u8, b"", &[]).expect("sent");
+        assert!(matches!(received(&other), Ok(Received::Garbage)), "shorter than its head");
+        // What is beyond the limit is cut off.
+        send(&one, &1_u64, &[7; 100], &[]).expect("sent");
+        let Ok(Received::Packet(packet)) = received(&other) else { panic!("no packet") };
+        assert_eq!(packet.text.len(), 64 - size_of::<u64>());
+        drop(one);
+        assert!(matches!(received(&other), Ok(Received::Closed)));
+    }
+}
