@@ -3,6 +3,17 @@
 //! A [`Zygote`](zygote::Zygote) is a subject's process at its warm point; each run is forked from it, and its
 //! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. The
 //! crate `hearth-sandbox` starts them.
+//!
+//! Where a subject waits is written as users write it:
+//!
+//! ```
+//! use hearth_runner::WarmPoint;
+//!
+//! let point: WarmPoint = "symbol:compile_file".parse()?;
+//! assert_eq!(point, WarmPoint::Symbol("compile_file".to_owned()));
+//! assert_eq!(point.to_string(), "symbol:compile_file");
+//! # Ok::<(), String>(())
+//! ```
 
 pub mod cores;
 pub mod error;
