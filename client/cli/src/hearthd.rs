@@ -23,7 +23,7 @@ use std::time::Duration;
 struct Cli {
     /// The directory of the socket, the lock and the log; only you may be able to enter it
     ///
-    /// By default $HEARTH_RUNTIME_DIR, else hearth in $XDG_RUNTIME_DIR, else /tmp/hearth-<your user id>.
+    /// By default $HEARTH_RUNTIME_DIR, else hearth in $XDG_RUNTIME_DIR, else /tmp/hearth-UID with your user id.
     #[arg(long)]
     directory: Option<PathBuf>,
     /// End when no client has been connected for so many seconds

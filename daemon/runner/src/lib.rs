@@ -1,7 +1,7 @@
 //! Keeps subjects warm and runs them.
 //!
-//! A [`Zygote`](zygote::Zygote) is a subject's process at its warm point; each run is forked from it, and its
-//! counters are read from its memory however it ended. A [`Pool`](pool::Pool) keeps zygotes. The
+//! A [`Zygote`] is a subject's process at its warm point; each run is forked from it, and its
+//! counters are read from its memory however it ended. A [`Pool`] keeps zygotes. The
 //! crate `hearth-sandbox` starts them.
 //!
 //! Where a subject waits is written as users write it:
