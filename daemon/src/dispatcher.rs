@@ -5,9 +5,9 @@
 //! place that knows them all: one that is not handled there does not compile.
 
 mod answer;
+mod kept_runs;
 mod queue;
 mod run;
-mod store;
 
 use crate::limits::{LONG_QUESTIONS, SMALL_SET};
 use crate::metrics::{self, Counted, Metrics};
@@ -20,14 +20,14 @@ use hearth_runner::error::Error;
 use hearth_runner::order::Resolver;
 use hearth_runner::pool::Pool;
 use hearth_sandbox::Launcher;
-use hearth_subject::{Entry, Store as SubjectStore};
+use hearth_subject::{Entry, Store};
+use kept_runs::KeptRuns;
 use queue::Queue;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use store::Store;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
@@ -41,7 +41,7 @@ pub type Demangle = fn(&[u8], &mut Vec<u8>);
 pub struct Dispatcher {
     pool: Pool,
     resolver: Resolver,
-    store: Mutex<Store>,
+    kept_runs: Mutex<KeptRuns>,
     queue: Queue,
     metrics: Metrics,
     demangle: Demangle,
@@ -87,7 +87,7 @@ impl Dispatcher {
         Ok(Self {
             pool: Pool::new(launcher),
             resolver: Resolver::for_daemon(),
-            store: Mutex::new(Store::new(kept_bytes)),
+            kept_runs: Mutex::new(KeptRuns::new(kept_bytes)),
             queue: Queue::new(cores, begin)?,
             metrics: Metrics::default(),
             demangle,
@@ -117,7 +117,7 @@ impl Dispatcher {
             }
             Ask::Delta { run, against, level, counts } => {
                 // Where each line is has to be worked out once.
-                let has_places = self.store().get(&run).is_ok_and(|kept| kept.map.has_places());
+                let has_places = self.kept_runs().get(&run).is_ok_and(|kept| kept.map.has_places());
                 let is_small = !counts && level != Level::Functions && has_places;
                 question(is_small, move |own| answer::delta(own, &run, &against, level, counts))
             }
@@ -144,20 +144,20 @@ impl Dispatcher {
                 blocking(move |own| answer::ranking(own, &ranking))
             }
             Ask::Name { run, name } => inline(move |own| {
-                let forgotten = own.store().name(&run, &name)?;
+                let forgotten = own.kept_runs().name(&run, &name)?;
                 drop(forgotten);
                 Ok(Answer::Ok {})
             }),
             Ask::Forget { runs } => blocking(move |own| {
-                let ids = own.store().ids(&runs)?;
+                let ids = own.kept_runs().ids(&runs)?;
                 // One by one, so that others need not wait until all are gone.
                 for id in ids {
-                    let forgotten = own.store().remove(id);
+                    let forgotten = own.kept_runs().remove(id);
                     drop(forgotten);
                 }
                 Ok(Answer::Ok {})
             }),
-            Ask::Runs {} => inline(|own| Ok(Answer::Runs(own.store().list()))),
+            Ask::Runs {} => inline(|own| Ok(Answer::Runs(own.kept_runs().list()))),
             Ask::Status {} => inline(|own| Ok(Answer::Status(Box::new(own.status())))),
             Ask::Stop {} => inline(|own| {
                 own.stop.notify_one();
@@ -192,9 +192,9 @@ impl Dispatcher {
         self.queue.finish(patience).await;
     }
 
-    fn store(&self) -> MutexGuard<'_, Store> {
-        // The store is whole between statements, so a thread that died with the lock did no harm to it.
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept_runs(&self) -> MutexGuard<'_, KeptRuns> {
+        // They are whole between statements, so a thread that died with the lock did no harm to it.
+        self.kept_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Answers a question. One that ends in a panic leaves everything whole: it is so between locks.
@@ -203,7 +203,7 @@ impl Dispatcher {
     }
 
     fn status(&self) -> Status {
-        let (kept_runs, kept_bytes, kept_limit_bytes) = self.store().sizes();
+        let (kept_runs, kept_bytes, kept_limit_bytes) = self.kept_runs().sizes();
         let (queued, running) = self.queue.sizes();
         let zygotes = self.pool.idle().into_iter().map(|(key, memory_bytes, idle)| ZygoteInfo {
             binary: key.binary.to_string_lossy().into_owned(),
@@ -344,7 +344,7 @@ fn ended_badly() -> Failure {
 
 fn subjects() -> Result<Answer> {
     let internal = |error: hearth_subject::Error| Failure::new(FailureKind::Internal, error.to_string());
-    let entries = SubjectStore::open().and_then(|store| store.list()).map_err(internal)?;
+    let entries = Store::open().and_then(|store| store.list()).map_err(internal)?;
     let subjects = entries.into_iter().filter_map(|entry| match entry {
         Entry::Ready(subject) => Some(SubjectInfo {
             name: subject.id().to_owned(),

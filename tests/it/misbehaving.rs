@@ -6,7 +6,7 @@ mod outside;
 use crate::small_subject::SmallSubject;
 use crate::{hearth, project};
 use hearth_runner::limits::RunLimits;
-use hearth_runner::{Answer, Observe, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
+use hearth_runner::{CoveredRun, Observe, Outcome, Pool, RunRequest, WarmPoint, ZygoteKey};
 use hearth_sandbox::Policy;
 use outside::Outside;
 use std::fs;
@@ -110,7 +110,7 @@ fn request(way: &Way, outside: &Outside) -> RunRequest {
 }
 
 /// How often the line in `mark` ran.
-fn marks(subject: &SmallSubject, source: &str, answer: &Answer) -> i64 {
+fn marks(subject: &SmallSubject, source: &str, answer: &CoveredRun) -> i64 {
     let number =
         1 + source.lines().position(|line| line == "    marks++;").expect("the line is there") as u32;
     let spectrum = answer.spectrum.as_ref().unwrap_or_else(|reason| panic!("no spectrum: {reason}"));
@@ -123,7 +123,7 @@ fn marks(subject: &SmallSubject, source: &str, answer: &Answer) -> i64 {
     })
 }
 
-fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &Answer) {
+fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &CoveredRun) {
     let name = way.name;
     // Only root may write where this one does, in the sandbox as elsewhere.
     let is_refused = name == "change_directory" && !rustix::process::getuid().is_root();

@@ -6,7 +6,7 @@ use crate::working_directory;
 use anyhow::Context;
 use clap::Args;
 use hearth_client::protocol::Bytes;
-use hearth_runner::order::{Order, Resolver, nameless_input};
+use hearth_runner::order::{Resolver, RunOrder, nameless_input};
 use hearth_runner::{Pool, RunRequest, WarmPoint};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ impl Office {
             }
             (None, None) => None,
         };
-        let order = Order {
+        let order = RunOrder {
             arguments: line.args.iter().map(OsString::from).collect(),
             input,
             warm,

@@ -7,7 +7,7 @@ use crate::working_directory;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use hearth_runner::limits::RunLimits;
-use hearth_runner::order::{Order, Resolver};
+use hearth_runner::order::{Resolver, RunOrder};
 use hearth_runner::{Observe, Outcome, Pool, RunRequest, WarmPoint};
 use hearth_sandbox::Policy;
 use std::ffi::OsString;
@@ -113,9 +113,9 @@ impl LimitArgs {
     }
 
     /// An order of a subject in this process's directory and environment.
-    pub fn order(&self, subject: &str) -> anyhow::Result<Order> {
-        let order = Order::here(subject, self.policy(), self.processes)?;
-        Ok(Order { shown: self.show.clone(), ..order })
+    pub fn order(&self, subject: &str) -> anyhow::Result<RunOrder> {
+        let order = RunOrder::here(subject, self.policy(), self.processes)?;
+        Ok(RunOrder { shown: self.show.clone(), ..order })
     }
 
     /// What becomes of a machine that lacks something.
@@ -136,7 +136,7 @@ pub fn own_pool() -> anyhow::Result<Pool> {
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let read = |path: &PathBuf| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let directory = working_directory::here()?;
-    let order = Order {
+    let order = RunOrder {
         arguments: args.arguments.clone(),
         input: args.input.clone(),
         warm: args.warm.clone(),

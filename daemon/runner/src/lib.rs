@@ -40,5 +40,5 @@ pub use error::Error;
 pub use pool::Pool;
 pub use run::{Observe, Outcome, Run, RunRequest};
 pub use subject_map::SubjectMap;
-pub use worker::{Answer, Worker};
+pub use worker::{CoveredRun, Worker};
 pub use zygote::{WarmPoint, Zygote, ZygoteKey};

@@ -18,7 +18,7 @@ const NAMELESS_INPUT: &str = "input.c";
 
 /// What a user orders.
 #[derive(Debug, Clone)]
-pub struct Order {
+pub struct RunOrder {
     /// A subject's name or a program's path.
     pub subject: String,
     /// The program's arguments.
@@ -39,7 +39,7 @@ pub struct Order {
     pub shown: Vec<PathBuf>,
 }
 
-impl Order {
+impl RunOrder {
     /// An order of a subject in this process's directory and environment.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Resolver {
     ///
     /// # Errors
     /// If there is no such subject or program, or the order contradicts itself.
-    pub fn resolve(&self, order: &Order) -> Result<Resolved> {
+    pub fn resolve(&self, order: &RunOrder) -> Result<Resolved> {
         if !order.directory.is_dir() {
             return Err(Error::Order(format!(
                 "the working directory {} is not there; make it, or name one that exists",
@@ -147,7 +147,7 @@ impl Resolver {
     }
 
     /// The program, and the subject it is of if that has notes.
-    fn program(&self, order: &Order) -> Result<(PathBuf, Option<Subject>)> {
+    fn program(&self, order: &RunOrder) -> Result<(PathBuf, Option<Subject>)> {
         let name = &order.subject;
         if name.contains('/') {
             let binary = order.directory.join(name).canonicalize();

@@ -9,7 +9,7 @@ use crate::cores::Cores;
 use crate::error::{Error, Result};
 use crate::run::RunRequest;
 use crate::subject_map::SubjectMap;
-use crate::worker::{Answer, Worker};
+use crate::worker::{CoveredRun, Worker};
 use crate::zygote::ZygoteKey;
 use hearth_sandbox::Launcher;
 use quarantine::Quarantine;
@@ -64,9 +64,9 @@ impl Pool {
         key: &ZygoteKey,
         map: Option<&Arc<SubjectMap>>,
         request: &RunRequest,
-    ) -> Result<Answer> {
+    ) -> Result<CoveredRun> {
         match self.with_worker(key, map, |worker| worker.run(request)) {
-            Err(Error::ZygoteLost(why)) => Ok(Answer::lost(&why)),
+            Err(Error::ZygoteLost(why)) => Ok(CoveredRun::lost(&why)),
             result => result,
         }
     }

@@ -24,7 +24,7 @@ pub struct Worker {
 
 /// A run and its coverage.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CoveredRun {
     /// The run.
     pub run: Run,
     /// Its coverage, or why there is none.
@@ -37,7 +37,7 @@ pub struct Answer {
     pub missing: Vec<String>,
 }
 
-impl Answer {
+impl CoveredRun {
     /// The answer where the zygote was lost.
     pub(crate) fn lost(why: &str) -> Self {
         let spectrum = Err(format!("the zygote was lost: {why}"));
@@ -100,7 +100,7 @@ impl Worker {
     ///
     /// # Errors
     /// If the zygote is lost, or the request is too large.
-    pub fn run(&mut self, request: &RunRequest) -> Result<Answer> {
+    pub fn run(&mut self, request: &RunRequest) -> Result<CoveredRun> {
         let started = Instant::now();
         let mut ended = self.zygote.run(request, &mut self.observer)?;
         let mut missing = Vec::new();
@@ -122,6 +122,6 @@ impl Worker {
             Ok(Observed { spectrum, counters }) => (Ok(spectrum), counters),
             Err(reason) => (Err(reason), None),
         };
-        Ok(Answer { run, spectrum, counters, baseline, missing })
+        Ok(CoveredRun { run, spectrum, counters, baseline, missing })
     }
 }

@@ -1,6 +1,6 @@
 //! Answers to questions about kept runs.
 
-use super::store::Kept;
+use super::kept_runs::Kept;
 use super::{Dispatcher, failure};
 use hearth_coverage::spectrum::{Counts, Delta, Difference, Spectrum, distance, rank, score};
 use hearth_protocol::{
@@ -15,7 +15,7 @@ type Result<T> = std::result::Result<T, Failure>;
 
 /// What a run executed.
 pub fn spectrum(dispatcher: &Dispatcher, run: &RunRef, level: Level, counts: bool) -> Result<Answer> {
-    let kept = dispatcher.store().get(run)?;
+    let kept = dispatcher.kept_runs().get(run)?;
     let nothing = Spectrum::zeros(kept.spectrum.lines.len(), kept.spectrum.functions.len());
     let delta = Delta { one: &kept.spectrum, other: &nothing, counts };
     let mut coverage = differing(dispatcher, &kept.map, delta, level)?;
@@ -57,7 +57,7 @@ pub fn distance(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef, measure
 
 /// How good a set of passing runs is.
 pub fn quality(dispatcher: &Dispatcher, failing: &RunRef, passing: &[RunRef], alpha: f64) -> Result<Answer> {
-    let failing = dispatcher.store().get(failing)?;
+    let failing = dispatcher.kept_runs().get(failing)?;
     let passing = all(dispatcher, passing, &failing)?;
     let lines: Vec<&Counts> = passing.iter().map(|kept| &kept.spectrum.lines).collect();
     Ok(Answer::Quality(distance::quality(&failing.spectrum.lines, &lines, alpha)))
@@ -93,7 +93,7 @@ pub fn ranking(dispatcher: &Dispatcher, ranking: &Ranking) -> Result<Answer> {
         let problem = "a ranking needs a failing run: name one in `failing`";
         return Err(Failure::new(FailureKind::NoSuchRun, problem));
     };
-    let first = dispatcher.store().get(first)?;
+    let first = dispatcher.kept_runs().get(first)?;
     let [failing, passing, innocent] =
         [&ranking.failing, &ranking.passing, &ranking.innocent].map(|runs| all(dispatcher, runs, &first));
     let (failing, passing, innocent) = (failing?, passing?, innocent?);
@@ -106,18 +106,18 @@ pub fn ranking(dispatcher: &Dispatcher, ranking: &Ranking) -> Result<Answer> {
 
 /// A run and what it is compared with.
 fn pair(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Arc<Spectrum>)> {
-    let kept = dispatcher.store().get(run)?;
+    let kept = dispatcher.kept_runs().get(run)?;
     if *against == RunRef::Baseline {
         let baseline = kept.baseline.clone();
         return Ok((kept, baseline));
     }
-    let other = dispatcher.store().get(against)?;
+    let other = dispatcher.kept_runs().get(against)?;
     check_same(&kept, &other)?;
     Ok((kept, other.spectrum.clone()))
 }
 
 fn all(dispatcher: &Dispatcher, runs: &[RunRef], first: &Kept) -> Result<Vec<Arc<Kept>>> {
-    let mut store = dispatcher.store();
+    let mut store = dispatcher.kept_runs();
     let get = |run| {
         let kept = store.get(run)?;
         check_same(first, &kept)?;

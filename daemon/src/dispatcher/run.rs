@@ -1,16 +1,14 @@
 //! Runs that clients ask for.
 
-use super::store::Kept;
+use super::kept_runs::Kept;
 use super::{Dispatcher, failure};
 use hearth_protocol::{
     Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Observe, Order, RunDone, RunInput,
 };
+use hearth_runner::CoveredRun;
 use hearth_runner::limits::RunLimits;
-use hearth_runner::order::{
-    Order as PoolOrder, Resolved, has_place_for_input, nameless_input, other_arguments,
-};
+use hearth_runner::order::{Resolved, RunOrder, has_place_for_input, nameless_input, other_arguments};
 use hearth_runner::run::{OutputFile, RunRequest};
-use hearth_runner::worker::Answer as PoolAnswer;
 use hearth_runner::zygote::WarmPoint;
 use hearth_sandbox::Policy;
 use std::fs::{self, OpenOptions};
@@ -125,11 +123,11 @@ fn done(
     dispatcher: &Dispatcher,
     order: &Order,
     resolved: &Resolved,
-    answer: PoolAnswer,
+    answer: CoveredRun,
     name: Option<&str>,
     send_files: bool,
 ) -> Result<RunDone> {
-    let PoolAnswer { run, spectrum, baseline, missing, .. } = answer;
+    let CoveredRun { run, spectrum, baseline, missing, .. } = answer;
     let mut done = RunDone {
         run: 0,
         index: 0,
@@ -157,7 +155,7 @@ fn done(
                 subject: order.subject.clone(),
                 outcome: run.outcome,
             };
-            let (id, forgotten) = dispatcher.store().keep(kept, name);
+            let (id, forgotten) = dispatcher.kept_runs().keep(kept, name);
             drop(forgotten);
             done.run = id?;
         }
@@ -188,7 +186,7 @@ fn resolve(dispatcher: &Dispatcher, order: &Order) -> Result<Resolved> {
     let subject = order.subject.clone();
     let shown = order.shows.iter().map(Into::into).collect();
     let order =
-        PoolOrder { subject, arguments, input, warm, directory, environment, sandbox, processes, shown };
+        RunOrder { subject, arguments, input, warm, directory, environment, sandbox, processes, shown };
     let resolved = dispatcher.resolver.resolve(&order).map_err(|error| failure(&error))?;
     // Who opens a pipe waits for its other end.
     match fs::metadata(&resolved.key.binary) {

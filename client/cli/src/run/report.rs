@@ -6,7 +6,7 @@ use hearth_coverage::format::{Branches, Report};
 use hearth_coverage::format::{gcov_json, lcov};
 use hearth_coverage::gcov::{Counters, ObjectCoverage, Workspace};
 use hearth_runner::error::{Error, Result};
-use hearth_runner::{Answer, SubjectMap};
+use hearth_runner::{CoveredRun, SubjectMap};
 use std::path::Path;
 
 /// The formats of a run's report.
@@ -19,7 +19,7 @@ pub enum ReportFormat {
 }
 
 /// The report of an answer whose counters were kept.
-pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &Answer) -> Result<Vec<u8>> {
+pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &CoveredRun) -> Result<Vec<u8>> {
     let no_counters = |reason: &str| Error::Counters(reason.to_owned());
     answer.spectrum.as_ref().map_err(|reason| no_counters(reason))?;
     let map = map.ok_or_else(|| no_counters("the subject is not instrumented"))?;

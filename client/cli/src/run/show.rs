@@ -2,7 +2,7 @@
 
 use hearth_client::protocol::Bytes;
 use hearth_runner::run::Times;
-use hearth_runner::{Answer, SubjectMap};
+use hearth_runner::{CoveredRun, SubjectMap};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ const PERCENTILES: [u32; 4] = [50, 90, 99, 100];
 /// A run, and how long it and the same ones after it took.
 pub struct Runs {
     /// The first one.
-    pub first: Answer,
+    pub first: CoveredRun,
     /// The times of all.
     pub times: Vec<Times>,
 }
@@ -25,7 +25,7 @@ struct Coverage {
     functions: (usize, usize),
 }
 
-fn coverage(answer: &Answer, map: Option<&SubjectMap>) -> Result<Coverage, String> {
+fn coverage(answer: &CoveredRun, map: Option<&SubjectMap>) -> Result<Coverage, String> {
     let spectrum = answer.spectrum.as_ref().map_err(Clone::clone)?;
     let map = map.ok_or("the subject is not instrumented")?;
     let (lines, functions) = map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
@@ -121,7 +121,7 @@ pub fn document(runs: &Runs, map: Option<&SubjectMap>) -> Value {
 }
 
 /// One run as JSON, with bytes as in the daemon's protocol.
-pub fn one(answer: &Answer, map: Option<&SubjectMap>) -> Value {
+pub fn one(answer: &CoveredRun, map: Option<&SubjectMap>) -> Value {
     let run = &answer.run;
     let bytes = |bytes: &[u8]| Bytes(bytes.to_vec());
     let files: Vec<Value> = run

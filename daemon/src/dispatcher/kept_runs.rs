@@ -38,7 +38,7 @@ struct Entry<Map> {
 
 /// The runs that are kept.
 #[derive(Debug)]
-pub struct Store<Map = SubjectMap> {
+pub struct KeptRuns<Map = SubjectMap> {
     entries: BTreeMap<u64, Entry<Map>>,
     names: BTreeMap<String, u64>,
     /// By when they were last used: the runs without a name.
@@ -54,7 +54,7 @@ pub struct Store<Map = SubjectMap> {
 /// Runs that were forgotten: to be dropped when the store is free again.
 pub type Forgotten<Map = SubjectMap> = Vec<Arc<Kept<Map>>>;
 
-impl<Map> Store<Map> {
+impl<Map> KeptRuns<Map> {
     /// An empty store with a budget in bytes.
     pub fn new(limit: u64) -> Self {
         Self {

@@ -83,7 +83,7 @@ fn kept(zygotes: &Zygotes, spectrum: Spectrum) -> Kept<()> {
     }
 }
 
-fn do_it(store: &mut Store<()>, zygotes: &mut Zygotes, act: &Act) {
+fn do_it(store: &mut KeptRuns<()>, zygotes: &mut Zygotes, act: &Act) {
     let ids: Vec<u64> = store.entries.keys().copied().collect();
     let which = |run: &Index| if ids.is_empty() { 0 } else { *run.get(&ids) };
     match act {
@@ -119,7 +119,7 @@ fn do_it(store: &mut Store<()>, zygotes: &mut Zygotes, act: &Act) {
 }
 
 /// What can be reached from a store, each piece once, in bytes.
-fn reachable(store: &Store<()>) -> u64 {
+fn reachable(store: &KeptRuns<()>) -> u64 {
     let mut pieces = HashMap::new();
     let mut others = 0;
     for entry in store.entries.values() {
@@ -137,7 +137,7 @@ proptest! {
         limit in 5_000..60_000_u64,
         acts in prop::collection::vec(act(), 0..80),
     ) {
-        let mut store = Store::new(limit);
+        let mut store = KeptRuns::new(limit);
         let mut zygotes = Zygotes::new();
         for act in &acts {
             do_it(&mut store, &mut zygotes, act);
@@ -157,8 +157,8 @@ proptest! {
 #[test]
 fn named_runs_that_fill_the_budget_leave_no_room() {
     let zygotes = Zygotes::new();
-    let mut store: Store<()> = Store::new(30_000);
-    let keep = |store: &mut Store<()>, number: u64, name: Option<&str>| {
+    let mut store: KeptRuns<()> = KeptRuns::new(30_000);
+    let keep = |store: &mut KeptRuns<()>, number: u64, name: Option<&str>| {
         let mut spectrum = zygotes.seen[0].clone();
         for block in 0..LINES / BLOCK {
             spectrum.lines.set_block(block, &[number as i64 + 1; BLOCK], &zygotes.known[0]);
@@ -189,7 +189,7 @@ fn keeping_and_forgetting_cost_what_one_run_has() {
     let known = Known::new(zeros.lines.len());
     let block_count = zeros.lines.len() / BLOCK;
     let mut zygotes = Zygotes { seen: vec![zeros.clone()], baseline: Arc::new(zeros), ..Zygotes::new() };
-    let mut store: Store<()> = Store::new(1 << 40);
+    let mut store: KeptRuns<()> = KeptRuns::new(1 << 40);
     let mut spent = std::time::Duration::ZERO;
     for run in 0..RUNS {
         let mut spectrum = zygotes.seen.remove(0);
