@@ -35,9 +35,9 @@ impl Idle {
     }
 }
 
-/// A run's place; it is free again when this is dropped.
+/// A run's seat; it is free again when this is dropped.
 #[derive(Debug)]
-pub struct Place<'c> {
+pub struct Seat<'c> {
     cores: &'c Cores,
     /// The cores that the calling thread may use.
     allowed: CpuSet,
@@ -54,16 +54,16 @@ pub struct Binding {
     set: CpuSet,
 }
 
-/// A thread at a run's place; it is where it was before when this is dropped.
+/// A thread at a run's seat; it is where it was before when this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Bound<'p> {
-    place: &'p Place<'p>,
+    seat: &'p Seat<'p>,
 }
 
 impl Cores {
-    /// A place for a run that begins, on a core of its own if all of those that the calling thread may use have runs.
-    pub fn enter(&self) -> Place<'_> {
+    /// A seat for a run that begins, on a core of its own if all of those that the calling thread may use have runs.
+    pub fn enter(&self) -> Seat<'_> {
         // Without an answer of the kernel's no core is allowed, and so none is chosen.
         let allowed = sched_getaffinity(THIS_THREAD).unwrap_or_default();
         let may_use: Vec<usize> =
@@ -77,7 +77,7 @@ impl Cores {
         let mut free = here.into_iter().chain(may_use).filter(|core| !taken.contains(core));
         let core = free.next().filter(|_| is_full);
         taken.extend(core);
-        Place { cores: self, allowed, core, idle }
+        Seat { cores: self, allowed, core, idle }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<usize>> {
@@ -86,7 +86,7 @@ impl Cores {
     }
 }
 
-impl Place<'_> {
+impl Seat<'_> {
     /// The core, if it is a certain one.
     #[must_use]
     pub fn core(&self) -> Option<usize> {
@@ -114,11 +114,11 @@ impl Place<'_> {
         if self.core.is_some() {
             self.binding().bind(THIS_THREAD);
         }
-        Bound { place: self }
+        Bound { seat: self }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Seat<'_> {
     fn drop(&mut self) {
         let mut taken = self.cores.lock();
         self.cores.under_way.fetch_sub(1, Ordering::Relaxed);
@@ -128,8 +128,8 @@ impl Drop for Place<'_> {
 
 impl Drop for Bound<'_> {
     fn drop(&mut self) {
-        if self.place.core.is_some() {
-            Binding { core: None, set: self.place.allowed }.bind(THIS_THREAD);
+        if self.seat.core.is_some() {
+            Binding { core: None, set: self.seat.allowed }.bind(THIS_THREAD);
         }
     }
 }
@@ -178,21 +178,21 @@ mod tests {
             return;
         }
         let cores = Cores::default();
-        let mut places: Vec<Place<'_>> = (1..count).map(|_| cores.enter()).collect();
-        assert!(places.iter().all(|place| place.core().is_none()), "there is room: {places:?}");
-        let idle = places[0].idle();
+        let mut seats: Vec<Seat<'_>> = (1..count).map(|_| cores.enter()).collect();
+        assert!(seats.iter().all(|seat| seat.core().is_none()), "there is room: {seats:?}");
+        let idle = seats[0].idle();
         assert!(idle.is_there());
-        places.extend((0..count).map(|_| cores.enter()));
-        let chosen: Vec<usize> = places.iter().filter_map(Place::core).collect();
+        seats.extend((0..count).map(|_| cores.enter()));
+        let chosen: Vec<usize> = seats.iter().filter_map(Seat::core).collect();
         let different: BTreeSet<usize> = chosen.iter().copied().collect();
-        assert_eq!((chosen.len(), different.len()), (count, count), "one run for each core: {places:?}");
+        assert_eq!((chosen.len(), different.len()), (count, count), "one run for each core: {seats:?}");
         assert_eq!(cores.enter().core(), None, "no core is left");
         assert!(!idle.is_there());
-        let bound = places[count].bind_thread();
-        assert_eq!(sched_getaffinity(THIS_THREAD), Ok(places[count].binding().set));
+        let bound = seats[count].bind_thread();
+        assert_eq!(sched_getaffinity(THIS_THREAD), Ok(seats[count].binding().set));
         drop(bound);
         assert_eq!(sched_getaffinity(THIS_THREAD), Ok(allowed), "the thread is free again");
-        drop(places);
+        drop(seats);
         assert_eq!((cores.under_way.load(Ordering::Relaxed), cores.lock().len()), (0, 0));
         assert!(idle.is_there());
     }

@@ -83,12 +83,12 @@ impl Pool {
         mut work: impl FnMut(&mut Worker) -> Result<T>,
     ) -> Result<T> {
         let mut tries = 2;
-        let place = self.cores.enter();
+        let seat = self.cores.enter();
         loop {
             tries -= 1;
-            let mut worker = self.take(key, map, place.core())?;
-            worker.stay_at(&place);
-            let bound = place.bind_thread();
+            let mut worker = self.take(key, map, seat.core())?;
+            worker.stay_at(&seat);
+            let bound = seat.bind_thread();
             let result = work(&mut worker);
             // What is started from now on may be anywhere.
             drop(bound);

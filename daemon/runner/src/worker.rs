@@ -1,6 +1,6 @@
 //! A zygote and what observes its runs.
 
-use crate::cores::Place;
+use crate::cores::Seat;
 use crate::error::Result;
 use crate::observe::Observer;
 use crate::observe::counters::Array;
@@ -81,9 +81,9 @@ impl Worker {
         }
     }
 
-    /// Has the zygote serve its next run at a place.
-    pub fn stay_at(&mut self, place: &Place<'_>) {
-        self.zygote.stay_at(place);
+    /// Has the zygote serve its next run at a seat.
+    pub fn stay_at(&mut self, seat: &Seat<'_>) {
+        self.zygote.stay_at(seat);
     }
 
     /// Is it of this map, or of none if there is none?

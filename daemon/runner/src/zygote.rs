@@ -6,7 +6,7 @@ mod run;
 mod start;
 mod watch;
 
-use crate::cores::{Binding, Idle, Place};
+use crate::cores::{Binding, Idle, Seat};
 use crate::error::{Error, Result};
 use crate::limits::ANSWER_DEADLINE;
 use crate::mappings::Mappings;
@@ -85,18 +85,18 @@ impl Zygote {
         self.binding.core
     }
 
-    /// Serves its next run at a place.
-    pub fn stay_at(&mut self, place: &Place<'_>) {
-        self.idle = place.idle();
-        if self.binding.core != place.core() {
-            self.binding = place.binding();
+    /// Serves its next run at a seat.
+    pub fn stay_at(&mut self, seat: &Seat<'_>) {
+        self.idle = seat.idle();
+        if self.binding.core != seat.core() {
+            self.binding = seat.binding();
             self.is_to_move = true;
         }
     }
 
     /// Moves to where the next run is to be served, with the standby. Nothing else is left of the run before, whose number
     /// could be another process's by now.
-    fn move_to_place(&mut self) {
+    fn move_to_seat(&mut self) {
         let process = self.launched.process.filter(|_| std::mem::take(&mut self.is_to_move));
         if let Some(process) = process {
             self.binding.bind(Pid::from_raw(process));

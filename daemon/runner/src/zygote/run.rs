@@ -50,7 +50,7 @@ impl Zygote {
         }
         self.finish_clearing()?;
         self.have_fresh_areas()?;
-        self.move_to_place();
+        self.move_to_seat();
         let mut stage = Stage::new(request, self.input.as_ref())?;
         let is_observed = matches!(observer, Observer::Counters(_)) && request.observe != Observe::Nothing;
         let forked = self.fork(&mut stage, request, is_observed)?;
