@@ -365,5 +365,15 @@ fn failure(error: &Error) -> Failure {
         | Error::ZygoteLost(_) => FailureKind::Internal,
         _ => FailureKind::Order,
     };
-    Failure::new(kind, error.to_string())
+    let message = match (error, Store::open()) {
+        // The client may have another cache in its environment.
+        (Error::Subject(hearth_subject::Error::NotFound { .. }), Ok(store)) => {
+            format!(
+                "{error} (the daemon looks in {}; to have it look elsewhere, end it: hearth stop)",
+                store.root().display()
+            )
+        }
+        _ => error.to_string(),
+    };
+    Failure::new(kind, message)
 }

@@ -50,6 +50,25 @@ fn check(extension: &str, damage: impl FnOnce(&mut Vec<u8>), expected: &[&str]) 
 }
 
 #[test]
+fn a_report_that_is_there_stays_if_nothing_could_be_reported() {
+    let tree = tree();
+    for name in ["good", "bad"] {
+        fs::remove_file(tree.path().join(name).with_extension("gcno")).expect("it was written");
+    }
+    let path = tree.path().join("report");
+    for format in ["lcov", "cobertura", "gcov-json", "text"] {
+        let mut command = Command::new(hearth());
+        command.args(["report", "--format", format, "--gcda"]).arg(tree.path());
+        let output = run(&mut command);
+        assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]), "{format}");
+        fs::write(&path, "before").expect("written");
+        let output = run(command.arg("--output").arg(&path));
+        assert_eq!(output.status.code(), Some(1), "{format}");
+        assert_eq!(fs::read(&path).expect("it is there"), b"before", "{format}");
+    }
+}
+
+#[test]
 fn truncated_notes() {
     check("gcno", |bytes| bytes.truncate(70), &["truncated", "write it anew"]);
 }

@@ -180,3 +180,50 @@ fn limits_are_those_of_all_processes_together() {
     }
     assert_eq!(code(["--memory-mib", "512"], "take_unmapped"), Some(0));
 }
+
+/// What a run changes of a directory itself, without putting anything into it, is gone in the next run.
+#[test]
+fn attributes_of_directories_are_each_runs_own() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // Directories in which nothing is named, and the one in which the runs begin.
+    let looked_at = format!("/opt /srv /media {}", directory.path().display());
+    let look = format!("stat -c '%a %X %Y' {looked_at}");
+    let change = format!(
+        "chmod 700 {looked_at}; touch -d @5 {looked_at}; \
+         python3 -c 'import os, sys; [os.setxattr(path, \"user.k\", b\"v\") for path in sys.argv[1:]]' {looked_at}"
+    );
+    let find = format!(
+        "{look}; python3 -c 'import os, sys; print([os.listxattr(path) for path in sys.argv[1:]])' {looked_at}"
+    );
+    let expected = run_ok(Command::new("sh").args(["-c", &find]));
+    let order = |script: &str| {
+        let arguments = serde_json::json!(["-c", "eval \"$SCRIPT\""]);
+        let environment = serde_json::json!({ "SCRIPT": script });
+        serde_json::json!({ "subject": "/bin/sh", "args": arguments, "env": environment, "directory": directory.path() })
+    };
+    let mut orders = String::new();
+    for _ in 0..5 {
+        orders.push_str(&format!("{}\n{}\n", order(&change), order(&find)));
+    }
+    let mut exec = Command::new(hearth())
+        .args(["exec", "-j", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("hearth starts");
+    exec.stdin.take().expect("piped").write_all(orders.as_bytes()).expect("written");
+    let output = exec.wait_with_output().expect("it ends");
+    let answers: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(answers.len(), 10);
+    let expected = expected.lines().map(|line| line.split(' ').next()).collect::<Vec<_>>();
+    for answer in answers.iter().skip(1).step_by(2) {
+        let found = answer["stdout"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert_eq!(
+            found.lines().map(|line| line.split(' ').next()).collect::<Vec<_>>(),
+            expected,
+            "{answer}"
+        );
+        assert!(!found.contains(" 5 ") && !found.contains("user.k"), "{answer}");
+    }
+}

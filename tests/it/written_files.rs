@@ -187,3 +187,37 @@ fn names_are_shown_on_one_line_and_without_control_characters() {
     assert!(said.contains("link\\nhearth: forged: there is a symbolic link in its place"), "{said}");
     assert!(!said.contains('\x1b') && !said.lines().any(|line| line.starts_with("hearth: forged")), "{said}");
 }
+
+/// Only root can write there.
+mod as_root {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root: tools/test runs it as root"]
+    fn what_is_the_machines_own_is_written_only_where_it_is_named() {
+        let host = Host::new();
+        let systems = tempfile::tempdir_in("/usr/local").expect("a temporary directory");
+        let file = systems.path().join("file");
+        fs::write(&file, "old\n").expect("written");
+        let (code, said) = host.writes(&format!("echo new > {}", file.display()));
+        assert_eq!(fs::read_to_string(&file).expect("it is there"), "old\n", "{said}");
+        assert!(said.contains("it is the machine's own") && said.contains("run in /usr"), "{code:?} {said}");
+        let path = file.to_str().expect("text");
+        let named = host.hearth(&["run", "/bin/sh", "--write", "--", "-c", "echo new > \"$0\"", path]);
+        assert!(named.status.success(), "{named:?}");
+        assert_eq!(fs::read_to_string(&file).expect("it is there"), "new\n");
+    }
+}
+
+/// A file that a run has only touched is not written: somebody may have it mapped.
+#[test]
+fn a_file_that_is_as_it_was_is_left_alone() {
+    let host = Host::new();
+    host.put("file", "same\n", 0o644);
+    let before = fs::metadata(host.path().join("file")).expect("it is there");
+    let (code, said) = host.writes("echo same > file");
+    let after = fs::metadata(host.path().join("file")).expect("it is there");
+    assert_eq!(code, Some(0), "{said}");
+    let seen = |data: &fs::Metadata| (data.ino(), data.mtime(), data.mtime_nsec(), data.ctime_nsec());
+    assert_eq!(seen(&before), seen(&after));
+}

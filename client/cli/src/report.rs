@@ -97,7 +97,11 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         Format::Lcov | Format::Cobertura | Format::Text => write_sources(args, &objects, &mut output),
     };
     let place = output.place();
-    let written = written.and_then(|failures| output.finish().map(|()| failures));
+    // Where nothing could be reported, a report that is there already stays.
+    let written = written.and_then(|failures| match failures.len() < objects.len() {
+        true => output.finish().map(|()| failures),
+        false => Ok(failures),
+    });
     let failures = written.map_err(|error| OutputError::new(place, error))?;
     for failure in &failures {
         tell(format_args!("hearth: {failure}"));
@@ -179,6 +183,8 @@ fn write_sources(args: &ReportArgs, objects: &[Object], output: &mut Output) -> 
         Format::Text => text::write(&report, &|name| fs::read(path_of(name)).ok(), &mut bytes),
         Format::Lcov | Format::GcovJson => lcov::write(&report, args.branches, &mut bytes),
     }
-    output.write(&bytes)?;
+    if failures.len() < objects.len() {
+        output.write(&bytes)?;
+    }
     Ok(failures)
 }

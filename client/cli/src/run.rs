@@ -68,16 +68,20 @@ pub struct RunArgs {
 #[derive(Debug, Clone, Args)]
 pub struct LimitArgs {
     /// Time on the wall, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = RunLimits::default().wall_ms)]
+    #[arg(long, value_name = "MS", default_value_t = RunLimits::default().wall_ms,
+        value_parser = clap::value_parser!(u64).range(1..))]
     wall_ms: u64,
     /// Processor time of all its processes, in seconds
-    #[arg(long, value_name = "S", default_value_t = RunLimits::default().cpu_s)]
+    #[arg(long, value_name = "S", default_value_t = RunLimits::default().cpu_s,
+        value_parser = clap::value_parser!(u64).range(1..))]
     cpu_s: u64,
     /// Memory, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().memory_bytes >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().memory_bytes >> 20,
+        value_parser = clap::value_parser!(u64).range(1..))]
     memory_mib: u64,
     /// Standard output, standard error and all files together, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().output_bytes >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = RunLimits::default().output_bytes >> 20,
+        value_parser = clap::value_parser!(u64).range(1..))]
     output_mib: u64,
     /// Processes at a time
     #[arg(long, value_name = "N", default_value_t = RunLimits::default().processes,
@@ -170,7 +174,12 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let first = &runs.first;
     let problems: Vec<String> = match args.write {
-        true => first.run.files.iter().filter_map(|file| write::put(file).err()).collect(),
+        true => first
+            .run
+            .files
+            .iter()
+            .filter_map(|file| write::put(file, &order.directory, &order.arguments).err())
+            .collect(),
         false => Vec::new(),
     };
     if args.json {

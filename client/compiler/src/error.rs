@@ -13,7 +13,9 @@ pub enum Error {
     #[error("the daemon did not say which subjects there are")]
     NoSubjects,
     /// There is no such subject.
-    #[error("there is no subject {0}; build it with: hearth subject build {0}")]
+    #[error(
+        "there is no subject {0}; `hearth subject list` shows those there are, `hearth subject build` makes GCC's and tcc"
+    )]
     NoSubject(String),
     /// The subject has no counters.
     #[error("{0} is not instrumented, so nothing can be said about what it executes")]

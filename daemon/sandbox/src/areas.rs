@@ -41,8 +41,19 @@ struct Area {
     /// Something may have looked at it since it was fresh.
     is_used: bool,
     fresh_since: Instant,
-    /// How long the directory of what a run has written is while there is nothing in it; `None` if that does not tell.
-    empty_size: Option<i64>,
+    /// What is to be seen of the directory of what a run has written while that is fresh.
+    fresh: Option<Top>,
+}
+
+/// What is to be seen of a directory itself.
+#[derive(Debug, Clone, Copy)]
+struct Top {
+    /// Kind and permissions, owner, group, times of change, length.
+    attributes: [i64; 8],
+    /// A directory in memory is longer the more there is in it: that of the file system itself, in which there are two, shows
+    /// whether this is so. Where the way to what an ordinary user wants is made already, there are directories in it, and all of
+    /// it has to be looked at.
+    tells_entries: bool,
 }
 
 /// Names and kinds of what is in a directory.
@@ -84,7 +95,7 @@ impl Areas {
             path,
             is_used: true,
             fresh_since: Instant::now(),
-            empty_size: None,
+            fresh: None,
         };
         Self {
             staging,
@@ -119,25 +130,40 @@ impl Areas {
         let fresh: Vec<usize> = (0..self.list.len()).filter(|&index| !self.list[index].is_used).collect();
         for index in fresh {
             self.list[index].fresh_since = Instant::now();
-            self.list[index].empty_size = self.empty_size(index);
+            self.list[index].fresh = self.top(index).ok();
         }
     }
 
-    /// How long the empty directory of a fresh area is. A directory in memory is longer the more there is in it: that of
-    /// the file system itself, in which there are two, shows whether this is so. Where the way to what an ordinary user wants
-    /// is made already, there are directories in it, and all of it has to be looked at.
-    fn empty_size(&self, area: usize) -> Option<i64> {
+    /// What is to be seen of the directory of what a run has written in an area.
+    fn top(&self, area: usize) -> io::Result<Top> {
         let memory = memory_of(Owner::Run, area);
-        let above = self.data_of(&memory).ok()?;
-        let written = self.data_of(&memory.join(WRITTEN)).ok()?;
-        (written.st_nlink == EMPTY_LINKS && above.st_size > written.st_size).then_some(written.st_size)
+        let written = self.data_of(&memory.join(WRITTEN))?;
+        let above = self.data_of(&memory)?;
+        Ok(Top {
+            attributes: [
+                i64::from(written.st_mode),
+                i64::from(written.st_uid),
+                i64::from(written.st_gid),
+                written.st_ctime,
+                written.st_ctime_nsec.cast_signed(),
+                written.st_mtime,
+                written.st_mtime_nsec.cast_signed(),
+                written.st_size,
+            ],
+            tells_entries: written.st_nlink == EMPTY_LINKS && above.st_size > written.st_size,
+        })
     }
 
-    /// Is nothing in the directory of what a run has written in an area?
-    fn is_empty(&self, area: usize) -> bool {
-        let size = |data: Stat| (data.st_nlink == EMPTY_LINKS).then_some(data.st_size);
-        let found = self.data_of(&memory_of(Owner::Run, area).join(WRITTEN)).ok().and_then(size);
-        found.is_some() && found == self.list[area].empty_size
+    /// Is an area as it was when it was fresh, and nothing in it? Nothing can be put into it, nor its own attributes be changed,
+    /// without its showing.
+    fn is_fresh(&self, area: usize) -> bool {
+        self.list[area].fresh.is_some_and(|fresh| fresh.tells_entries && self.is_top_fresh(area))
+    }
+
+    /// Are the attributes of an area's top as they were when it was fresh?
+    fn is_top_fresh(&self, area: usize) -> bool {
+        let now = self.top(area).ok().map(|top| top.attributes);
+        now.is_some() && now == self.list[area].fresh.map(|fresh| fresh.attributes)
     }
 
     fn data_of(&self, path: &Path) -> io::Result<Stat> {
@@ -248,7 +274,7 @@ impl Areas {
     fn look(&self, owner: Owner, when: When) -> io::Result<Written> {
         let mut written = Written { when, ..Written::default() };
         for (index, area) in self.list.iter().enumerate() {
-            if owner == Owner::Run && self.is_empty(index) {
+            if owner == Owner::Run && self.is_fresh(index) {
                 continue;
             }
             let staged = memory_of(owner, index).join(WRITTEN);
@@ -258,6 +284,10 @@ impl Areas {
                 }
                 entered => entered?,
             };
+            if entries.is_empty() && owner == Owner::Run && !self.is_top_fresh(index) {
+                // The next run is not to find its owner, permissions, times or attributes.
+                written.areas.push(index);
+            }
             if !entries.is_empty() {
                 written.areas.push(index);
                 written.look_through(

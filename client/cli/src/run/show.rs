@@ -67,7 +67,8 @@ pub fn summary(runs: &Runs, map: Option<&SubjectMap>, written: bool) -> String {
         Err(reason) if map.is_some() => lines.push(format!("no coverage: {reason}")),
         Err(_) => {}
     }
-    if first.run.forked {
+    // Of others nothing is counted, or what is missing is told below.
+    if first.run.forked && first.spectrum.is_ok() && first.missing.is_empty() {
         lines.push("the run forked; its other processes are counted, too".to_owned());
     }
     if !first.missing.is_empty() {

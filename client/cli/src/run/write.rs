@@ -9,10 +9,10 @@ use hearth_runner::run::OutputFile;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
@@ -29,6 +29,9 @@ const OLD: OFlags = OFlags::WRONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
+/// The machine's own directories. What a run writes there besides its work stays in memory, so that no program of the machine is
+/// changed by the way.
+const SYSTEM: &[&str] = &["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
 /// The permissions of a file: who may read, write and execute it.
 const PERMISSIONS: u32 = 0o777;
 
@@ -45,6 +48,8 @@ enum Obstacle {
     NoDirectory { path: PathBuf, kind: &'static str },
     #[error("cannot enter or make the directory {}: {error}", printable(.path.display()))]
     Directory { path: PathBuf, error: io::Error },
+    #[error("it is the machine's own; name it among the program's arguments, or run in {0}")]
+    Systems(&'static str),
     #[error("it has changed just now; see who else writes it")]
     Changed,
     #[error("{0}")]
@@ -57,12 +62,19 @@ impl From<Errno> for Obstacle {
     }
 }
 
-/// Puts a file where the run has made it.
+/// Puts a file where the run has made it, which ran in a directory with some arguments.
 ///
 /// # Errors
 /// What stands in the way, and what to do about it.
-pub fn put(file: &OutputFile) -> Result<(), String> {
-    put_in_place(file)
+pub fn put(file: &OutputFile, directory: &Path, arguments: &[OsString]) -> Result<(), String> {
+    let systems = SYSTEM.iter().find(|system| file.path.starts_with(system));
+    let is_meant = |system: &str| {
+        directory.starts_with(system) || arguments.iter().any(|argument| file.path == Path::new(argument))
+    };
+    let allowed =
+        systems.filter(|system| !is_meant(system)).map_or(Ok(()), |system| Err(Obstacle::Systems(system)));
+    allowed
+        .and_then(|()| put_in_place(file))
         .map_err(|obstacle| format!("cannot write {}: {obstacle}", printable(file.path.display())))
 }
 
@@ -74,6 +86,7 @@ fn put_in_place(file: &OutputFile) -> Result<(), Obstacle> {
         old => old?,
     };
     match FileType::from_raw_mode(old.st_mode) {
+        FileType::RegularFile if is_same(&directory, name, file, &old) => Ok(()),
         FileType::RegularFile if old.st_nlink == 1 => overwrite(&directory, name, file),
         FileType::RegularFile => replace(&directory, name, file, &old),
         other => Err(Obstacle::Taken(describe(other))),
@@ -127,6 +140,20 @@ fn create(directory: &OwnedFd, name: &OsStr, file: &OutputFile) -> Result<(), Ob
     let mode = Mode::from_raw_mode(file.mode & PERMISSIONS);
     let mut new = File::from(rustix::fs::openat(directory, name, NEW, mode)?);
     Ok(new.write_all(&file.bytes)?)
+}
+
+/// Is a file already what the run has made of it? Whoever uses it is not to notice.
+fn is_same(directory: &OwnedFd, name: &OsStr, file: &OutputFile, old: &Stat) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let opened = File::from(rustix::fs::openat(directory, name, flags, Mode::empty())?);
+        opened.take(file.bytes.len() as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    old.st_size.unsigned_abs() == file.bytes.len() as u64
+        && executable(old.st_mode, file.mode).is_none()
+        && read().is_ok_and(|bytes| bytes == file.bytes)
 }
 
 /// Writes over a file that has no other name.
