@@ -161,6 +161,46 @@ fn other_programs_that_a_run_starts_are_counted_or_named() {
     }
 }
 
+/// Processes that have gcov write their counters and then set them back to zero lose what they had counted; those that only set
+/// them back lose it in a plain run, too.
+#[test]
+fn what_processes_have_counted_before_they_start_anew_is_named() {
+    const MAIN: &str = "#include <stdlib.h>\n#include <unistd.h>\n#include <sys/wait.h>\n\
+        void __gcov_dump(void);\nvoid __gcov_reset(void);\n\
+        static void anew(void) { __gcov_dump(); __gcov_reset(); }\nint main(int c, char **v) {\n  char way = v[1][0];\n  \
+        if (way == 'o') anew();\n  if (way == 'n' || way == 'o') return 0;\n  if (fork() == 0) {\n    switch (way) {\n    \
+        case 'd': anew(); exit(0);\n    case 'q': anew(); _exit(0);\n    case 'r': __gcov_reset(); exit(0);\n    \
+        case 'w': __gcov_dump(); exit(0);\n    \
+        case 'f': execl(\"/nowhere\", \"x\", (char *) 0); execl(\"/nowhere\", \"x\", (char *) 0); exit(0);\n    \
+        case 'x': execl(\"/proc/self/exe\", \"small\", \"o\", (char *) 0);\n    \
+        case 'y': execl(\"/proc/self/exe\", \"small\", \"n\", (char *) 0);\n    }\n  }\n  wait(0);\n  return 0;\n}\n";
+    let program = Program::new(MAIN, &["--coverage"]);
+    program.add();
+    let ways = [
+        ("o", true),
+        ("n", false),
+        ("d", true),
+        ("q", true),
+        ("r", false),
+        ("w", false),
+        ("f", false),
+        ("x", true),
+        ("y", false),
+    ];
+    for (way, is_named) in ways {
+        let output = program.hearth(&["run", "small", "--", way]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{way}: {said}");
+        assert_eq!(
+            said.contains("before they set their counters back")
+                || said.contains("before it set its counters back"),
+            is_named,
+            "{way}: {said}"
+        );
+        assert_eq!(said.contains("missing"), is_named, "{way}: {said}");
+    }
+}
+
 /// A run may have few processes at a time, and any number one after another: all are counted.
 #[test]
 fn many_processes_one_after_another_are_counted() {

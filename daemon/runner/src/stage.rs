@@ -13,7 +13,7 @@ use hearth_sandbox::packet::{self, Packet, Received};
 use hearth_shim_abi::{
     ARGUMENT_LIMIT, CHILD_EXECUTED, CHILD_OF_EXECUTED, NOTE_ARRIVED, NOTE_BEGIN, NOTE_CHILD, NOTE_COPY,
     NOTE_CROWDED, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_NOT_EXECUTED,
-    NOTE_REMOVED, NOTE_UNKEPT, NOTE_UNLOADED, Note, REQUEST_LIMIT, REQUEST_RUN, Request,
+    NOTE_REMOVED, NOTE_RESET, NOTE_UNKEPT, NOTE_UNLOADED, Note, REQUEST_LIMIT, REQUEST_RUN, Request,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -241,6 +241,8 @@ pub struct Notes {
     pub copies: Vec<MemoryCopy>,
     /// The memory of another one could not be kept, or there were too many.
     pub has_lost_children: bool,
+    /// A process of it has set its counters back to zero, and what it had counted is lost.
+    pub has_reset: bool,
     /// Data files of libraries that were unloaded: the first few.
     pub unloaded: BTreeSet<PathBuf>,
     /// Programs that it had executed, without those that could not be.
@@ -376,6 +378,7 @@ impl Notes {
             NOTE_UNLOADED if self.unloaded.len() < MISSING_NAMED => {
                 self.unloaded.insert(path);
             }
+            NOTE_RESET => self.has_reset = true,
             NOTE_EXECUTED => self.executed += 1,
             NOTE_NOT_EXECUTED => self.executed -= 1,
             NOTE_ARRIVED => self.arrived += 1,

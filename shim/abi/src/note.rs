@@ -46,6 +46,9 @@ pub const NOTE_COPY: u32 = 11;
 pub const NOTE_CROWDED: u32 = 12;
 /// A library is unloaded that has counters; the text is the path of its data file.
 pub const NOTE_UNLOADED: u32 = 13;
+/// A process that a run has made, or a program that it has executed, has written its data files for a second time: it has set
+/// its counters back to zero in between.
+pub const NOTE_RESET: u32 = 14;
 
 /// What the `value` of [`NOTE_CHILD`] says: a process that the run has forked, a program that it has executed, or a process that
 /// such a program has forked.

@@ -71,6 +71,12 @@ impl Path {
         self.as_bytes().ends_with(DATA_EXTENSION)
     }
 
+    /// A number that paths seldom share (FNV-1a).
+    pub fn hash(&self) -> u64 {
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        self.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, mix)
+    }
+
     fn push(&mut self, part: &[u8]) -> Result<()> {
         match part {
             b"" | b"." => {}

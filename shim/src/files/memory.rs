@@ -10,7 +10,7 @@
 //! of them: the shim stands in where the kernel refuses.
 
 use crate::files::table::{self, Target};
-use crate::files::{early, input, path};
+use crate::files::{data, early, input, path};
 use crate::serve::{channel, libraries, server};
 use crate::start::config::has_areas;
 use crate::sys::{self, Result};
@@ -84,6 +84,7 @@ pub fn open(path: &Path, flags: c_int, mode: u32) -> Option<Result<c_int>> {
     }
     // gcov starts anew in a process that was forked, and writes at its end what the daemon reads from its memory.
     if writes && channel::is_child() && path.is_data_file() {
+        data::note_writing(path);
         return Some(sys::memory_file());
     }
     match find(path) {

@@ -1,5 +1,6 @@
 //! The channel of a run: what it, and the processes that it makes, tell the daemon.
 
+use crate::files::data;
 use crate::serve::{executed, keeper, server};
 use crate::sys::{self, Result, message};
 use hearth_shim_abi::{NOTE_CHILD, NOTE_COPY, NOTE_FORKED, NOTE_UNKEPT, Note};
@@ -66,6 +67,7 @@ pub fn note_fork() {
 /// In a process that has just begun: has its memory kept, and tells the daemon by whom.
 pub fn note_child(value: u32) {
     IS_CHILD.store(true, Ordering::Relaxed);
+    data::begin_anew();
     note_keeper(|| {
         let keeper = keeper::keep_child()?;
         Ok(Note { kind: NOTE_CHILD, value, process: sys::pid().cast_unsigned(), keeper })
@@ -74,6 +76,7 @@ pub fn note_child(value: u32) {
 
 /// Has a copy of the memory kept: gcov may be about to set the counters back to zero.
 pub fn note_copy() {
+    data::begin_anew();
     note_keeper(|| {
         let keeper = keeper::keep_copy()?;
         let value = u32::from(executed::is_executed());

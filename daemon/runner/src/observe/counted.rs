@@ -23,8 +23,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What gcov marks its roots with: the counters need not be written any more; they have been written once.
+const DUMPED: u64 = 1;
+const WRITTEN: u64 = 2;
 /// How the names of gcov's data files end.
 const DATA_EXTENSION: &str = ".gcda";
+
+/// What is said of processes that call `__gcov_reset`.
+const BEFORE_RESET: &str = "what processes of the run executed before they set their counters back to zero (leave __gcov_reset out for Hearth)";
 
 /// What is counted of a zygote's runs.
 #[derive(Debug)]
@@ -51,6 +57,8 @@ pub type Images = FxHashMap<Vec<(String, u64, u64)>, Arc<Image>>;
 pub struct Image {
     /// Where its counters are; `None` if it has none, or none that are known.
     layout: Option<Layout>,
+    /// Where gcov's roots are.
+    roots: Vec<u64>,
     /// It has gcov's own fork.
     has_fork: bool,
     /// What of it cannot be counted.
@@ -94,7 +102,10 @@ impl Counted {
         }
         let copies = self.copied(notes.keeper, own, notes, inside, missing);
         if self.was_reset(&memory).map_err(gone)? && copies.is_empty() {
-            missing.push("what the run executed before it set its counters back to zero".to_owned());
+            missing.push(
+                "what the run executed before it set its counters back to zero (leave __gcov_reset out for Hearth)"
+                    .to_owned(),
+            );
         }
         additions.merge(copies);
         let maps = || fs::read_to_string(format!("/proc/{}/maps", keeper?)).ok();
@@ -153,7 +164,9 @@ impl Counted {
         let (keeper, kind) = (child.keeper, child.kind);
         let mut counted = Additions::default();
         let added = inside.find(keeper).map(|process| self.add(kind, &process, &mut counted, missing));
-        notes.has_lost_children |= !matches!(added, Some(Ok(())));
+        notes.has_lost_children |= !matches!(added, Some(Ok(_)));
+        let has_copy = notes.copies.iter().any(|copy| copy.of == keeper);
+        notes.has_reset |= matches!(added, Some(Ok(true))) && !has_copy;
         if !notes.copies.is_empty() {
             additions.merge(self.copied(Some(keeper), counted.clone(), notes, inside, missing));
         }
@@ -178,7 +191,7 @@ impl Counted {
             let is_run = notes.keeper == kept_by;
             let read = inside.find(keeper).map(|process| match is_run {
                 true => self.counting.add_process(&process.memory()?, &mut copy),
-                false => self.add(kind, &process, &mut copy, missing),
+                false => self.add(kind, &process, &mut copy, missing).map(drop),
             });
             notes.has_lost_children |= !matches!(read, Some(Ok(())));
             // Who executes without gcov's knowing goes on counting.
@@ -190,14 +203,14 @@ impl Counted {
         all
     }
 
-    /// Adds what a process of the run counted.
+    /// Adds what a process of the run counted. Says whether it had counted more, which gcov has written.
     fn add(
         &mut self,
         kind: ChildKind,
         process: &Process,
         additions: &mut Additions,
         missing: &mut Vec<String>,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         match kind {
             ChildKind::Forked => self.add_process(process, additions, missing),
             ChildKind::Executed | ChildKind::OfExecuted => {
@@ -235,8 +248,7 @@ impl Counted {
     /// Has a process begun to count anew? gcov sees to that after a fork. The mark that the zygote was given is then gone, or
     /// there is another one beside it: that the counters have really been written.
     fn was_reset(&self, memory: &Memory) -> io::Result<bool> {
-        let marks = self.counting.map.roots.iter().map(|root| memory.read_word(root + DUMPED_OFFSET));
-        Ok(marks.collect::<io::Result<Vec<u64>>>()?.iter().any(|mark| mark & 3 != 1))
+        Ok(marks(&self.counting.map.roots, memory)?.iter().any(|&mark| mark != DUMPED))
     }
 
     /// Adds what a process counted that the run made of itself.
@@ -245,7 +257,7 @@ impl Counted {
         process: &Process,
         additions: &mut Additions,
         missing: &mut Vec<String>,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let memory = process.memory()?;
         if !self.was_reset(&memory)? {
             // If gcov knows of its fork it has not come back from it: the counters are still those of the process that it was
@@ -253,10 +265,11 @@ impl Counted {
             if !self.has_fork {
                 missing.push(unknown_fork(&self.binary));
             }
-            return Ok(());
+            return Ok(false);
         }
         self.add_libraries(&memory, &|| process.maps().ok(), additions, missing)?;
-        self.counting.add_process(&memory, additions)
+        self.counting.add_process(&memory, additions)?;
+        is_anew(&self.counting.map.roots, &memory)
     }
 
     /// Adds what a program counted that the run executed.
@@ -266,7 +279,7 @@ impl Counted {
         process: &Process,
         additions: &mut Additions,
         missing: &mut Vec<String>,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let memory = process.memory()?;
         let mappings = Mappings::parse(&process.maps()?);
         let files = mappings.layout();
@@ -285,9 +298,10 @@ impl Counted {
         missing.extend_from_slice(&image.missing);
         if kind == ChildKind::OfExecuted && !image.has_fork && image.layout.is_some() {
             missing.push(unknown_fork(&process.program()?));
-            return Ok(());
+            return Ok(false);
         }
-        image.layout.iter().try_for_each(|layout| layout.add(&memory, additions))
+        image.layout.iter().try_for_each(|layout| layout.add(&memory, additions))?;
+        is_anew(&image.roots, &memory)
     }
 
     /// Looks for the counters of a program that is executed for the first time.
@@ -304,12 +318,17 @@ impl Counted {
                         program.display()
                     )],
                 };
-                Image { layout: Some(Layout::new(map.arrays)), has_fork: roots.has_fork, missing }
+                Image {
+                    layout: Some(Layout::new(map.arrays)),
+                    roots: roots.addresses,
+                    has_fork: roots.has_fork,
+                    missing,
+                }
             }
             Err(error) => {
                 let missing =
                     vec![format!("what {} executed, which the run started: {error}", program.display())];
-                Image { layout: None, has_fork: roots.has_fork, missing }
+                Image { has_fork: roots.has_fork, missing, ..Image::default() }
             }
         }
     }
@@ -344,6 +363,16 @@ impl Counted {
     }
 }
 
+/// The marks of gcov's roots.
+fn marks(roots: &[u64], memory: &Memory) -> io::Result<Vec<u64>> {
+    roots.iter().map(|root| Ok(memory.read_word(root + DUMPED_OFFSET)? & (DUMPED | WRITTEN))).collect()
+}
+
+/// Has gcov written a process's counters, and has the process set them back to zero since?
+fn is_anew(roots: &[u64], memory: &Memory) -> io::Result<bool> {
+    Ok(marks(roots, memory)?.contains(&WRITTEN))
+}
+
 /// Processes and programs of which nothing is known.
 fn unheard_of(notes: &Notes) -> Vec<String> {
     let mut missing = Vec::new();
@@ -353,6 +382,9 @@ fn unheard_of(notes: &Notes) -> Vec<String> {
              calls than fork)"
                 .to_owned(),
         );
+    }
+    if notes.has_reset {
+        missing.push(BEFORE_RESET.to_owned());
     }
     let unheard = notes.executed - notes.arrived;
     if unheard > 0 {
