@@ -67,9 +67,9 @@ pub fn summary(runs: &Runs, map: Option<&SubjectMap>, written: bool) -> String {
         Err(reason) if map.is_some() => lines.push(format!("no coverage: {reason}")),
         Err(_) => {}
     }
-    // Of others nothing is counted, or what is missing is told below.
-    if first.run.forked && first.spectrum.is_ok() && first.missing.is_empty() {
-        lines.push("the run forked; its other processes are counted, too".to_owned());
+    if first.run.forked && first.spectrum.is_ok() {
+        let how = if first.missing.is_empty() { "too" } else { "but for what is missing" };
+        lines.push(format!("the run forked; its other processes are counted, {how}"));
     }
     if !first.missing.is_empty() {
         lines.push(format!("missing: {}", first.missing.join("; ")));
