@@ -45,11 +45,13 @@ struct Area {
     fresh: Option<Top>,
 }
 
-/// What is to be seen of a directory itself.
+/// What is to be seen of a directory itself: kind and permissions, owner, group, times of change, length.
+type Attributes = [i64; 8];
+
+/// What is to be seen of the directory of what a run has written, while it is fresh.
 #[derive(Debug, Clone, Copy)]
 struct Top {
-    /// Kind and permissions, owner, group, times of change, length.
-    attributes: [i64; 8],
+    attributes: Attributes,
     /// A directory in memory is longer the more there is in it: that of the file system itself, in which there are two, shows
     /// whether this is so. Where the way to what an ordinary user wants is made already, there are directories in it, and all of
     /// it has to be looked at.
@@ -134,22 +136,13 @@ impl Areas {
         }
     }
 
-    /// What is to be seen of the directory of what a run has written in an area.
+    /// What is to be seen of the directory of what a run has written in an area that is fresh.
     fn top(&self, area: usize) -> io::Result<Top> {
         let memory = memory_of(Owner::Run, area);
         let written = self.data_of(&memory.join(WRITTEN))?;
         let above = self.data_of(&memory)?;
         Ok(Top {
-            attributes: [
-                i64::from(written.st_mode),
-                i64::from(written.st_uid),
-                i64::from(written.st_gid),
-                written.st_ctime,
-                written.st_ctime_nsec.cast_signed(),
-                written.st_mtime,
-                written.st_mtime_nsec.cast_signed(),
-                written.st_size,
-            ],
+            attributes: attributes(&written),
             tells_entries: written.st_nlink == EMPTY_LINKS && above.st_size > written.st_size,
         })
     }
@@ -162,7 +155,8 @@ impl Areas {
 
     /// Are the attributes of an area's top as they were when it was fresh?
     fn is_top_fresh(&self, area: usize) -> bool {
-        let now = self.top(area).ok().map(|top| top.attributes);
+        let written = self.data_of(&memory_of(Owner::Run, area).join(WRITTEN));
+        let now = written.ok().map(|data| attributes(&data));
         now.is_some() && now == self.list[area].fresh.map(|fresh| fresh.attributes)
     }
 
@@ -308,6 +302,19 @@ impl Areas {
         }
         Ok(written)
     }
+}
+
+fn attributes(data: &Stat) -> Attributes {
+    [
+        i64::from(data.st_mode),
+        i64::from(data.st_uid),
+        i64::from(data.st_gid),
+        data.st_ctime,
+        data.st_ctime_nsec.cast_signed(),
+        data.st_mtime,
+        data.st_mtime_nsec.cast_signed(),
+        data.st_size,
+    ]
 }
 
 /// When areas are looked at.
