@@ -6,7 +6,7 @@ mod find;
 
 pub use find::{PROGRAMS, Sources, find, parts};
 
-use anyhow::{Context, ensure};
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,19 +33,15 @@ impl Manifest {
     ///
     /// # Errors
     /// If it cannot be read, or is of another version.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
-        let text = fs::read_to_string(path).with_context(|| {
-            format!("cannot read {shown}; write it with: hearth bench bugs --output {shown}")
-        })?;
+    pub fn read(path: &Path) -> Result<Self> {
+        let text =
+            fs::read_to_string(path).map_err(|source| Error::NoBugs { path: path.to_owned(), source })?;
         let manifest: Self =
-            serde_json::from_str(&text).with_context(|| format!("{shown} is no manifest of bugs"))?;
-        ensure!(
-            manifest.format == FORMAT,
-            "{shown} is of format {}, this hearth reads {FORMAT}; write it anew with: hearth bench bugs --output {shown}",
-            manifest.format
-        );
-        Ok(manifest)
+            serde_json::from_str(&text).map_err(|source| Error::NotBugs { path: path.to_owned(), source })?;
+        match manifest.format {
+            FORMAT => Ok(manifest),
+            format => Err(Error::Format { path: path.to_owned(), format }),
+        }
     }
 
     /// One program of each report: the first.

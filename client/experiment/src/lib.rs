@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bugs;
+pub mod error;
 pub mod local;
 pub mod results;
 pub mod summary;

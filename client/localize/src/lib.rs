@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod connections;
+pub mod error;
 pub mod localization;
 pub mod localize;
 pub mod mutate;

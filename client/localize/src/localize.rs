@@ -1,6 +1,7 @@
 //! Localizes a bug: judges what is close to the failing compile, and ranks by what they executed.
 
 use crate::connections::Connections;
+use crate::error::{Error, Result};
 use crate::localization::{Localization, Progress};
 use crate::oracle::{Kind, Oracle, Refusal};
 use crate::rank::{Stack, is_of_the_machine};
@@ -8,7 +9,6 @@ use crate::request::Request;
 use crate::session::Session;
 use crate::technique::Technique;
 use crate::witness::{self, Mutants, OptionSets};
-use anyhow::bail;
 use hearth_client::protocol::{Coverage, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
 use hearth_compiler::spent::Spent;
@@ -34,7 +34,7 @@ pub fn localize(
     connections: &mut Connections,
     request: &Request<'_>,
     tell: impl Fn(&Progress) + Sync,
-) -> Result<Localization, Refusal> {
+) -> Result<Localization> {
     let started = Instant::now();
     let budget = request.way.budget.min(LONGEST);
     let budget = budget.saturating_sub(budget.mul_f64(RESERVE).min(LONGEST_RESERVE));
@@ -62,21 +62,21 @@ fn prepare<'a>(
     connections: &mut Connections,
     oracle: &mut Oracle,
     request: &'a Request<'a>,
-) -> Result<Option<Mutants<'a>>, Refusal> {
+) -> Result<Option<Mutants<'a>>> {
     if request.way.screen && request.technique.mutates() {
         oracle.screen(connections.one(), request.text)?;
     }
     if request.technique == Technique::Options && !oracle.toolchain.has_options() {
-        return Err(Refusal::NoOptions);
+        return Err(Refusal::NoOptions.into());
     }
     let mutants = request.technique.mutates().then(|| Mutants::new(request)).transpose()?.flatten();
     let is_text_needed = !request.technique.is_own() || !oracle.toolchain.has_options();
     if mutants.is_none() && is_text_needed {
-        return Err(Refusal::NotText);
+        return Err(Refusal::NotText.into());
     }
     // With a name it is not forgotten, however many others come and go.
     let (run, name) = (RunRef::Id(oracle.failing_run), format!("failing, of process {}", std::process::id()));
-    connections.one().call(Ask::Name { run, name }).map_err(anyhow::Error::from)?;
+    connections.one().call(Ask::Name { run, name })?;
     Ok(mutants)
 }
 
@@ -85,7 +85,7 @@ fn find(
     mut session: Session<'_>,
     mutants: Option<Mutants<'_>>,
     options_deadline: Instant,
-) -> anyhow::Result<Localization> {
+) -> Result<Localization> {
     let rankings = judge(&mut session, mutants, options_deadline);
     session.forget();
     let Rankings { files, functions, lines, is_complete } = rankings?;
@@ -111,10 +111,10 @@ fn find(
 }
 
 /// What a run executed.
-fn coverage_of(connections: &mut Connections, run: u64, level: Level) -> anyhow::Result<Coverage> {
+fn coverage_of(connections: &mut Connections, run: u64, level: Level) -> Result<Coverage> {
     match connections.one().call(Ask::Spectrum { run: RunRef::Id(run), level, counts: false })? {
         Answer::Coverage(coverage) => Ok(coverage),
-        other => bail!("the daemon answers {other:?}"),
+        other => Err(Error::answers(other)),
     }
 }
 
@@ -131,7 +131,7 @@ fn judge(
     session: &mut Session<'_>,
     mutants: Option<Mutants<'_>>,
     options_deadline: Instant,
-) -> anyhow::Result<Rankings> {
+) -> Result<Rankings> {
     let (technique, deadline, limit) = (session.request.technique, session.deadline, session.request.limit);
     let mut is_complete = true;
     if matches!(session.oracle.kind, Kind::Crash(_)) && technique.is_own() {
@@ -155,7 +155,7 @@ fn judge(
 }
 
 /// Learns what every crash executes, and what was under way in this one.
-fn look_at_crash(session: &mut Session<'_>) -> anyhow::Result<()> {
+fn look_at_crash(session: &mut Session<'_>) -> Result<()> {
     let Oracle { toolchain, fail, failing_run, .. } = session.oracle;
     toolchain.crash_on_purpose(session.connections.one(), &mut session.evidence.innocent)?;
     if session.request.technique != Technique::Fused {

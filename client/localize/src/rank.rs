@@ -5,10 +5,10 @@ mod stack;
 
 pub use stack::Stack;
 
+use crate::error::{Error, Result};
 use crate::oracle::Oracle;
 use crate::request::Request;
 use crate::technique::Technique;
-use anyhow::bail;
 use fuse::{fuse, weigh};
 use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
@@ -54,7 +54,7 @@ pub struct Ranker<'a> {
 
 impl Ranker<'_> {
     /// The most suspicious files, functions or lines; all for a limit of 0.
-    pub fn rank(&mut self, level: Level, limit: u32) -> anyhow::Result<Vec<Suspect>> {
+    pub fn rank(&mut self, level: Level, limit: u32) -> Result<Vec<Suspect>> {
         let mut ranking = match self.request.technique {
             Technique::Options => self.rank_options(level)?,
             Technique::Diwi(_) | Technique::Recbi(_) => self.rank_programs(PAPERS, level)?,
@@ -68,7 +68,7 @@ impl Ranker<'_> {
     }
 
     /// What options, mutants and the stack say together.
-    fn fused(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
+    fn fused(&mut self, level: Level) -> Result<Vec<Suspect>> {
         let options = self.rank_options(level)?;
         let programs = self.rank_programs(VOTES, level)?;
         Ok(fuse([options, programs, self.evidence.stack.rank(level)]))
@@ -76,13 +76,13 @@ impl Ranker<'_> {
 
     /// What options say. What failing mutants lack is not guilty where options differ, either; the other way round,
     /// options take out too much.
-    fn rank_options(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
+    fn rank_options(&mut self, level: Level) -> Result<Vec<Suspect>> {
         let Evidence { options, programs, .. } = self.evidence;
         self.rank_by(VOTES, options, &programs.failing, level)
     }
 
     /// What mutants say.
-    fn rank_programs(&mut self, way: (Formula, Aggregation), level: Level) -> anyhow::Result<Vec<Suspect>> {
+    fn rank_programs(&mut self, way: (Formula, Aggregation), level: Level) -> Result<Vec<Suspect>> {
         self.rank_by(way, &self.evidence.programs, &[], level)
     }
 
@@ -92,7 +92,7 @@ impl Ranker<'_> {
         runs: &Runs,
         also_failing: &[u64],
         level: Level,
-    ) -> anyhow::Result<Vec<Suspect>> {
+    ) -> Result<Vec<Suspect>> {
         let formula = self.request.way.formula.unwrap_or(formula);
         let aggregation = self.request.way.aggregation.unwrap_or(aggregation);
         if runs.passing.is_empty() {
@@ -120,7 +120,7 @@ impl Ranker<'_> {
             without: self.left_out(),
         })? {
             Answer::Ranking(ranking) => Ok(ranking),
-            other => bail!("the daemon answers {other:?}"),
+            other => Err(Error::answers(other)),
         }
     }
 

@@ -1,12 +1,12 @@
 //! A localization under way: what was judged so far, and samples of the ranking.
 
 use crate::connections::Connections;
+use crate::error::{Error, Result};
 use crate::localization::{Progress, Sample, Witness};
 use crate::oracle::{Judged, Oracle, Verdict};
 use crate::rank::{Evidence, Ranker};
 use crate::request::Request;
 use crate::witness::Candidate;
-use anyhow::bail;
 use hearth_client::protocol::{DistanceInfo, Level, Measure, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
 use std::sync::{Mutex, PoisonError};
@@ -74,14 +74,10 @@ impl<'a> Session<'a> {
     }
 
     /// Judges candidates on all cores until a deadline; `None` for what was not begun. All that was is remembered.
-    pub fn judge(
-        &mut self,
-        candidates: &[Candidate<'_>],
-        deadline: Instant,
-    ) -> anyhow::Result<Vec<Option<Judged>>> {
+    pub fn judge(&mut self, candidates: &[Candidate<'_>], deadline: Instant) -> Result<Vec<Option<Judged>>> {
         let Self { connections, oracle, started, progress, tell, .. } = self;
         let progress = &*progress;
-        let judged = connections.each(candidates, deadline, |connection, candidate| {
+        let judged = connections.each(candidates, deadline, |connection, candidate| -> Result<_> {
             let judged = oracle.judge(connection, candidate.text, candidate.options)?;
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
             progress.judged += 1;
@@ -110,23 +106,23 @@ impl<'a> Session<'a> {
     }
 
     /// How many lines of the failing compile a run did not execute.
-    fn lacks(&mut self, judged: &Judged) -> anyhow::Result<u64> {
+    fn lacks(&mut self, judged: &Judged) -> Result<u64> {
         Ok(distance(self.connections.one(), judged.run, self.oracle.failing_run)?.only_against)
     }
 
     /// How far a run is from others, by their lines.
-    pub fn distances(&mut self, run: u64, others: &[u64]) -> anyhow::Result<Vec<f64>> {
+    pub fn distances(&mut self, run: u64, others: &[u64]) -> Result<Vec<f64>> {
         let began = Instant::now();
         let never = began + FAR;
-        let distances = self
-            .connections
-            .each(others, never, |connection, &against| Ok(distance(connection, run, against)?.distance))?;
+        let distances = self.connections.each(others, never, |connection, &against| {
+            distance(connection, run, against).map(|info| info.distance)
+        })?;
         self.ranking += began.elapsed();
         Ok(distances.into_iter().flatten().collect())
     }
 
     /// Takes a sample if the last was some time ago, and tells what is first.
-    pub fn sample(&mut self) -> anyhow::Result<()> {
+    pub fn sample(&mut self) -> Result<()> {
         let is_due = self.samples.last().is_none_or(|last| {
             // The longer it lasts, the fewer.
             self.started.elapsed() > last.at + SAMPLE_INTERVAL.max(last.at / 20)
@@ -135,7 +131,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes a sample.
-    pub fn sample_now(&mut self) -> anyhow::Result<()> {
+    pub fn sample_now(&mut self) -> Result<()> {
         let files = self.rank(Level::Files, SAMPLED)?;
         let at = self.started.elapsed();
         let names =
@@ -174,7 +170,7 @@ impl<'a> Session<'a> {
     }
 
     /// The ranking that follows from what was judged so far.
-    pub fn rank(&mut self, level: Level, limit: u32) -> anyhow::Result<Vec<Suspect>> {
+    pub fn rank(&mut self, level: Level, limit: u32) -> Result<Vec<Suspect>> {
         let began = Instant::now();
         let Self { connections, oracle, request, evidence, .. } = self;
         let ranking =
@@ -194,10 +190,10 @@ impl<'a> Session<'a> {
 }
 
 /// How far two runs are apart, by their lines.
-fn distance(connection: &mut Connection, run: u64, against: u64) -> anyhow::Result<DistanceInfo> {
+fn distance(connection: &mut Connection, run: u64, against: u64) -> Result<DistanceInfo> {
     let (run, against) = (RunRef::Id(run), RunRef::Id(against));
     match connection.call(Ask::Distance { run, against, measure: Measure::JaccardLines })? {
         Answer::Distance(distance) => Ok(distance),
-        other => bail!("the daemon answers {other:?}"),
+        other => Err(Error::answers(other)),
     }
 }

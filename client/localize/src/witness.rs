@@ -6,6 +6,7 @@ mod option_sets;
 pub use mutants::Mutants;
 pub use option_sets::OptionSets;
 
+use crate::error::Result;
 use crate::oracle::Judged;
 use crate::session::Session;
 use std::time::Instant;
@@ -39,7 +40,7 @@ pub trait Source {
     ///
     /// # Errors
     /// If the daemon cannot.
-    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> anyhow::Result<()>;
+    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> Result<()>;
 
     /// Decides which runs rankings need when it is over.
     fn finish(&mut self, _session: &mut Session<'_>) {}
@@ -50,7 +51,7 @@ pub trait Source {
 ///
 /// # Errors
 /// If the daemon cannot.
-pub fn find(session: &mut Session<'_>, source: &mut dyn Source, deadline: Instant) -> anyhow::Result<bool> {
+pub fn find(session: &mut Session<'_>, source: &mut dyn Source, deadline: Instant) -> Result<bool> {
     session.begin(source.all());
     let is_complete = loop {
         if session.is_settled() || source.is_done() {

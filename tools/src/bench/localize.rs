@@ -56,13 +56,17 @@ fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> a
     };
     let judge = |connections: &mut Connections, oracle: &Oracle, mutants: &[String]| {
         let began = Instant::now();
-        let judged = connections.each(mutants, began + Duration::from_secs(3600), |connection, mutant| {
-            let judged = oracle.judge(connection, mutant.as_bytes(), &oracle.fail)?;
-            if judged.run > 0 {
-                connection.call(Ask::Forget { runs: vec![RunRef::Id(judged.run)] })?;
-            }
-            Ok(judged.verdict)
-        })?;
+        let judged = connections.each(
+            mutants,
+            began + Duration::from_secs(3600),
+            |connection, mutant| -> anyhow::Result<_> {
+                let judged = oracle.judge(connection, mutant.as_bytes(), &oracle.fail)?;
+                if judged.run > 0 {
+                    connection.call(Ask::Forget { runs: vec![RunRef::Id(judged.run)] })?;
+                }
+                Ok(judged.verdict)
+            },
+        )?;
         anyhow::Ok((judged.into_iter().flatten().collect::<Vec<Verdict>>(), began.elapsed()))
     };
     // This also gets everything warm.

@@ -1,6 +1,7 @@
 //! Witness programs: mutants of the failing program that pass.
 
 use super::{Candidate, Source};
+use crate::error::{Error, Result};
 use crate::mutate::ingredients::Pool;
 use crate::mutate::{Program, Rule, rules};
 use crate::oracle::{Judged, Verdict};
@@ -9,7 +10,6 @@ use crate::search::Rules;
 use crate::search::guide::{Chosen, Distances, Guide, Operators, mean};
 use crate::session::Session;
 use crate::technique::Technique;
-use anyhow::{Context, ensure};
 use fastrand::Rng;
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_128;
@@ -53,7 +53,7 @@ impl<'a> Mutants<'a> {
     ///
     /// # Errors
     /// If there are no ingredients where they should be.
-    pub fn new(request: &'a Request<'a>) -> anyhow::Result<Option<Self>> {
+    pub fn new(request: &'a Request<'a>) -> Result<Option<Self>> {
         let Some(program) = Program::new(request.text) else { return Ok(None) };
         let mut random = Rng::with_seed(request.seed);
         let mutator = Mutator::new(request, &mut random)?;
@@ -102,7 +102,7 @@ impl Source for Mutants<'_> {
             .collect()
     }
 
-    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> anyhow::Result<()> {
+    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> Result<()> {
         let has_no_more = judged.is_empty();
         self.judged += judged.iter().flatten().count();
         let mut judged = judged.into_iter();
@@ -148,7 +148,7 @@ fn distances(
     session: &mut Session<'_>,
     judged: &Judged,
     accepted: &[Accepted],
-) -> anyhow::Result<Option<(Vec<f64>, f64)>> {
+) -> Result<Option<(Vec<f64>, f64)>> {
     let runs = |accepted: &mut dyn Iterator<Item = &Accepted>| {
         accepted.map(|accepted| accepted.run).collect::<Vec<u64>>()
     };
@@ -186,7 +186,7 @@ impl std::fmt::Display for Pick {
 }
 
 impl Mutator {
-    fn new(request: &Request<'_>, random: &mut Rng) -> anyhow::Result<Self> {
+    fn new(request: &Request<'_>, random: &mut Rng) -> Result<Self> {
         let guide = match request.technique {
             Technique::Diwi(choice) => {
                 return Ok(Self::Rules(Box::new(Rules::new(rules(), choice, random))));
@@ -197,9 +197,10 @@ impl Mutator {
         let pool = match request.way.ingredients {
             Some(directory) => {
                 let pool = Pool::read(directory, INGREDIENTS)
-                    .with_context(|| format!("cannot read the programs in {}", directory.display()))?;
-                let advice = "--ingredients names a directory of C programs";
-                ensure!(!pool.is_empty(), "there is nothing to insert in {}; {advice}", directory.display());
+                    .map_err(|source| Error::Ingredients { directory: directory.to_owned(), source })?;
+                if pool.is_empty() {
+                    return Err(Error::NoIngredients(directory.to_owned()));
+                }
                 pool
             }
             None => Pool::new(std::iter::once(String::from_utf8_lossy(request.text).into_owned())),

@@ -1,6 +1,7 @@
 //! Option sets close to the failing one: the other levels, which are few, and each option turned the other way.
 
 use super::{Candidate, Source};
+use crate::error::Result;
 use crate::oracle::{Judged, Verdict, shown};
 use crate::session::Session;
 use hearth_compiler::options::{flips, levels};
@@ -27,7 +28,7 @@ impl<'a> OptionSets<'a> {
     ///
     /// # Errors
     /// If the compiler does not tell its options.
-    pub fn new(session: &mut Session<'a>) -> anyhow::Result<Self> {
+    pub fn new(session: &mut Session<'a>) -> Result<Self> {
         let oracle = session.oracle;
         let flips = flips(session.connections.one(), &oracle.toolchain, &oracle.fail)?;
         let levels =
@@ -61,7 +62,7 @@ impl Source for OptionSets<'_> {
         sets.map(|(change, options)| Candidate { change: change.clone(), text: self.text, options }).collect()
     }
 
-    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> anyhow::Result<()> {
+    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> Result<()> {
         for judged in judged {
             let is_far = self.judged < self.levels;
             self.judged += 1;
