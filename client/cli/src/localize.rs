@@ -134,8 +134,7 @@ impl SearchArgs {
 
     /// The directory of ingredients, which is unpacked if it is not there; none if no technique uses them.
     pub fn ingredients(&self, subject: &str, techniques: &[Technique]) -> Option<PathBuf> {
-        let uses = |technique: &Technique| matches!(technique, Technique::Fused | Technique::Recbi(_));
-        if !techniques.iter().any(uses) {
+        if !techniques.iter().any(|technique| technique.inserts()) {
             return None;
         }
         if self.ingredients.is_some() {
@@ -159,7 +158,8 @@ const INGREDIENTS: &str = "gcc/testsuite/gcc.c-torture/execute";
 /// Reads the name of a technique.
 pub fn technique_parser() -> impl TypedValueParser<Value = Technique> {
     let names = Technique::ALL.map(|technique| PossibleValue::new(technique.name()).help(technique.about()));
-    PossibleValuesParser::new(names).map(|name| Technique::by_name(&name).unwrap_or(Technique::ALL[0]))
+    PossibleValuesParser::new(names)
+        .try_map(|name| Technique::by_name(&name).ok_or_else(|| format!("there is no technique {name}")))
 }
 
 /// Reads a time: a number is of seconds.

@@ -7,7 +7,6 @@ use crate::oracle::{Kind, Oracle, Refusal};
 use crate::rank::{Stack, is_of_the_machine};
 use crate::request::Request;
 use crate::session::Session;
-use crate::technique::Technique;
 use crate::witness::{self, Mutants, OptionSets};
 use hearth_client::protocol::{Coverage, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
@@ -66,7 +65,7 @@ fn prepare<'a>(
     if request.way.screen && request.technique.mutates() {
         oracle.screen(connections.one(), request.text)?;
     }
-    if request.technique == Technique::Options && !oracle.toolchain.has_options() {
+    if !request.technique.mutates() && !oracle.toolchain.has_options() {
         return Err(Refusal::NoOptions.into());
     }
     let mutants = request.technique.mutates().then(|| Mutants::new(request)).transpose()?.flatten();
@@ -158,7 +157,7 @@ fn judge(
 fn look_at_crash(session: &mut Session<'_>) -> Result<()> {
     let Oracle { toolchain, fail, failing_run, .. } = session.oracle;
     toolchain.crash_on_purpose(session.connections.one(), &mut session.evidence.innocent)?;
-    if session.request.technique != Technique::Fused {
+    if !session.request.technique.reads_stack() {
         return Ok(());
     }
     let mut frames = toolchain.stack(session.connections.one(), session.request.text, fail)?;

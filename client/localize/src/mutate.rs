@@ -70,7 +70,12 @@ impl Program {
             Operator::Loop => self.insert_loop(pool, random)?,
             Operator::Call => self.insert_call(pool, random)?,
             Operator::Goto => self.insert_goto(random)?,
-            _ => vec![random.choice(self.edits(&operator.rules()))?],
+            Operator::Qualifier
+            | Operator::Modifier
+            | Operator::Variable
+            | Operator::Constant
+            | Operator::Unary
+            | Operator::Binary => vec![random.choice(self.edits(&operator.rules()))?],
         };
         Some(self.edited(&edits))
     }

@@ -204,8 +204,9 @@ impl Oracle {
     /// # Errors
     /// If the failing program is one of them, or nothing can tell.
     pub fn screen(&mut self, connection: &mut Connection, text: &[u8]) -> Result<()> {
-        if self.kind != Kind::WrongCode {
-            return Ok(());
+        match self.kind {
+            Kind::WrongCode => {}
+            Kind::Crash(_) => return Ok(()),
         }
         if !self.reference.can_screen() {
             return Err(Refusal::NoScreen.into());
@@ -310,9 +311,15 @@ impl Oracle {
             None => Executed::DoesNotLink,
             Some(program) => {
                 let first = toolchain.execute(connection, &program)?;
-                let is_limit = !matches!(first.outcome, Outcome::Exited(_) | Outcome::Signalled(_));
                 let began = Instant::now();
-                let again = if is_limit { None } else { Some(toolchain.execute(connection, &program)?) };
+                let again = match first.outcome {
+                    Outcome::Exited(_) | Outcome::Signalled(_) => {
+                        Some(toolchain.execute(connection, &program)?)
+                    }
+                    Outcome::TimedOut | Outcome::OutOfMemory | Outcome::OutputLimit | Outcome::ZygoteLost => {
+                        None
+                    }
+                };
                 time = began.elapsed();
                 match again {
                     None => Executed::Limit,

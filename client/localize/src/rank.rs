@@ -77,7 +77,7 @@ impl Ranker<'_> {
     /// What options say. What failing mutants lack is not guilty where options differ, either; the other way round,
     /// options take out too much.
     fn rank_options(&mut self, level: Level) -> Result<Vec<Suspect>> {
-        let Evidence { options, programs, .. } = self.evidence;
+        let Evidence { options, programs, innocent: _, stack: _ } = self.evidence;
         self.rank_by(VOTES, options, &programs.failing, level)
     }
 
@@ -101,8 +101,7 @@ impl Ranker<'_> {
         }
         let refer = |runs: &[u64]| runs.iter().map(|&run| RunRef::Id(run)).collect::<Vec<_>>();
         let mut failing = vec![RunRef::Id(self.oracle.failing_run)];
-        // The papers compare with the failing program alone.
-        if formula == Formula::Votes {
+        if compares_all_failing(formula) {
             failing.extend(refer(&runs.failing));
             failing.extend(refer(also_failing));
         }
@@ -131,6 +130,19 @@ impl Ranker<'_> {
             out.extend(self.oracle.toolchain.compiler().reporters().iter().map(|&name| name.to_owned()));
         }
         out
+    }
+}
+
+/// Does a formula compare with all that fails? The papers compare with the failing program alone.
+fn compares_all_failing(formula: Formula) -> bool {
+    match formula {
+        Formula::Votes => true,
+        Formula::Ochiai
+        | Formula::Tarantula
+        | Formula::Jaccard
+        | Formula::Dstar
+        | Formula::Op2
+        | Formula::Barinel => false,
     }
 }
 

@@ -82,8 +82,11 @@ impl<'a> Session<'a> {
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
             progress.judged += 1;
             progress.elapsed = started.elapsed();
-            progress.passing += usize::from(judged.verdict == Verdict::Pass);
-            progress.failing += usize::from(judged.verdict == Verdict::Fail);
+            match judged.verdict {
+                Verdict::Pass => progress.passing += 1,
+                Verdict::Fail => progress.failing += 1,
+                Verdict::Unusable(_) => {}
+            }
             tell(&progress);
             Ok((judged, progress.elapsed))
         })?;
@@ -164,7 +167,7 @@ impl<'a> Session<'a> {
     /// something passes: until then there is nothing but the stack of a crash.
     pub fn is_settled(&self) -> bool {
         let Some((patience, last)) = self.request.way.settled.zip(self.samples.last()) else { return false };
-        let Evidence { options, programs, .. } = &self.evidence;
+        let Evidence { options, programs, innocent: _, stack: _ } = &self.evidence;
         let is_compared = !(options.passing.is_empty() && programs.passing.is_empty());
         last.at >= self.settled + patience && is_compared
     }
@@ -181,7 +184,7 @@ impl<'a> Session<'a> {
 
     /// Has all kept runs forgotten.
     pub fn forget(&mut self) {
-        let Evidence { options, programs, innocent, .. } = &mut self.evidence;
+        let Evidence { options, programs, innocent, stack: _ } = &mut self.evidence;
         for runs in [options, programs] {
             self.connections.forget(runs.failing.drain(..).chain(runs.passing.drain(..)));
         }

@@ -66,11 +66,15 @@ impl Operators {
 
     /// The next operator. Several may be chosen before what they brought is known.
     pub fn next(&mut self, random: &mut Rng) -> Chosen {
-        if self.guide == Guide::ActorCritic {
-            let step = self.learner.choose(random);
-            return Chosen { operator: Operator::ALL[step.action()], step: Some(step) };
+        match self.guide {
+            Guide::ActorCritic => {
+                let step = self.learner.choose(random);
+                Chosen { operator: Operator::ALL[step.action()], step: Some(step) }
+            }
+            Guide::MetropolisHastings | Guide::Random | Guide::Filter => {
+                Chosen { operator: self.ranked.next(random), step: None }
+            }
         }
-        Chosen { operator: self.ranked.next(random), step: None }
     }
 
     /// Takes note of what an operator brought: a passing program, or none (it had no place, its mutant was known, or
@@ -82,7 +86,7 @@ impl Operators {
             (Guide::ActorCritic | Guide::Filter, Some(Distances { accepted, failing })) => {
                 self.quality.offer(accepted, failing)
             }
-            _ => 0.0,
+            (Guide::MetropolisHastings | Guide::Random, Some(_)) | (_, None) => 0.0,
         };
         let accepted = passed.filter(|_| improvement >= 0.0).map(|distances| mean(distances.accepted));
         if let Some(step) = chosen.step {

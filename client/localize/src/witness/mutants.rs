@@ -255,7 +255,7 @@ impl Mutator {
                     distances.as_ref().map(|(accepted, failing)| Distances { accepted, failing: *failing });
                 operators.learn(chosen, passed)
             }
-            _ => false,
+            (Self::Rules(_), Pick::Operator(_)) | (Self::Operators(..), Pick::Rule(_)) => false,
         }
     }
 }

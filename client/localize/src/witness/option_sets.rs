@@ -71,7 +71,7 @@ impl Source for OptionSets<'_> {
                 (Verdict::Pass, true) => self.far_passing.push(judged.run),
                 (Verdict::Pass, false) => session.evidence.options.passing.push(judged.run),
                 (Verdict::Fail, false) => session.evidence.options.failing.push(judged.run),
-                _ => self.useless.push(judged.run),
+                (Verdict::Fail, true) | (Verdict::Unusable(_), _) => self.useless.push(judged.run),
             }
         }
         Ok(())
