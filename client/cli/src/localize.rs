@@ -1,6 +1,7 @@
 //! `hearth localize`: the guilty file and function of a compiler, from a program that fails.
 
 use crate::output::{self, cannot_write, check_writable, tell};
+use crate::source_path::path_of;
 use crate::terminal;
 use anyhow::Context;
 use clap::Args;
@@ -8,7 +9,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hearth_client::protocol::Address;
 use hearth_client::protocol::{Aggregation, Formula, Suspect};
 use hearth_compiler::function_name::short_function;
-use hearth_coverage::name_text;
 use hearth_experiment::bugs;
 use hearth_localize::connections::Connections;
 use hearth_localize::localization::{Localization, Progress};
@@ -27,7 +27,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -266,8 +265,7 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         ),
     };
     html::page(&about, found, |source| {
-        let path = PathBuf::from(OsString::from_vec(name_text::to_bytes(source).into_owned()));
-        fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        fs::read(path_of(source)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     })
 }
 
