@@ -1,4 +1,4 @@
-//! Real bugs of a compiler, and the manifest that lists them.
+//! Real bugs of a compiler, and the list of them.
 
 mod changelog;
 mod dejagnu;
@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The version of the manifest.
+/// The version of the list.
 pub const FORMAT: u32 = 1;
 
-/// Real bugs.
+/// A list of real bugs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct BugList {
     /// [`FORMAT`].
     pub format: u32,
     /// The compiler that has them.
@@ -28,7 +28,7 @@ pub struct Manifest {
     pub bugs: Vec<Bug>,
 }
 
-impl Manifest {
+impl BugList {
     /// Reads one.
     ///
     /// # Errors
@@ -36,10 +36,10 @@ impl Manifest {
     pub fn read(path: &Path) -> Result<Self> {
         let text =
             fs::read_to_string(path).map_err(|source| Error::NoBugs { path: path.to_owned(), source })?;
-        let manifest: Self =
+        let list: Self =
             serde_json::from_str(&text).map_err(|source| Error::NotBugs { path: path.to_owned(), source })?;
-        match manifest.format {
-            FORMAT => Ok(manifest),
+        match list.format {
+            FORMAT => Ok(list),
             format => Err(Error::Format { path: path.to_owned(), format }),
         }
     }

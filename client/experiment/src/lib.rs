@@ -1,6 +1,6 @@
 //! Real bugs of a compiler, and how well techniques localize them.
 //!
-//! [`bugs`] finds them and lists them in a manifest. Each by each technique with each seed is a [task](tasks::Task), which is
+//! [`bugs`] finds them and lists them. Each by each technique with each seed is a [task](tasks::Task), which is
 //! done [locally](local::Local); [`results`] keeps what comes of it, and [`summary`] says how well that is.
 //!
 //! ```

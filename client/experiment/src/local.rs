@@ -29,9 +29,9 @@ impl Local<'_> {
     pub fn run(&mut self, task: &Task<'_>, tell: impl Fn(&Progress) + Sync) -> Result<Replayed> {
         let program = self.programs.join(&task.bug.program);
         let text = fs::read(&program).map_err(|source| Error::Read { path: program.clone(), source })?;
-        let request = task.request(self.experiment, &program, &text);
+        let assignment = task.assignment(self.experiment, &program, &text);
         let setting = task.setting(self.experiment);
-        match localize(self.connections, &request, tell) {
+        match localize(self.connections, &assignment, tell) {
             Ok(found) => Ok(Replayed::new(task.bug, &setting, &found)),
             Err(LocalizeError::Refused(refusal)) => {
                 Ok(Replayed::refused(task.bug, &setting, Some(refusal.to_string())))

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::summary::Summary;
     use hearth_compiler::spent::Spent;
-    use hearth_localize::oracle::Kind;
+    use hearth_localize::oracle::Symptom;
     use std::time::Duration;
 
     fn suspect(rank: u32, source: &str, function: &str) -> Suspect {
@@ -226,7 +226,7 @@ mod tests {
             functions: vec!["fold".to_owned()],
         };
         let found = Localization {
-            kind: Kind::WrongCode,
+            symptom: Symptom::WrongCode,
             files: vec![suspect(1, "/s/gcc/gone.c", ""), suspect(3, "/s/gcc/one.c", "")],
             functions: vec![
                 suspect(2, "/s/gcc/x.c", "fold(int)"),

@@ -4,24 +4,24 @@
 //! daemon's warm compilers. What the failing compile executed and a passing one did not is where the bug may be.
 //!
 //! ```
-//! use hearth_localize::mutate::{Program, rules};
+//! use hearth_localize::mutate::{ParsedProgram, rules};
 //!
-//! let program = Program::new(b"int a = 3; int main(void) { return a; }").expect("it is text");
+//! let program = ParsedProgram::new(b"int a = 3; int main(void) { return a; }").expect("it is text");
 //! let mut random = fastrand::Rng::with_seed(1);
 //! let mutants = rules().into_iter().filter_map(|rule| program.mutate(rule, &mut random));
 //! assert!(mutants.count() > 0);
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod assignment;
 pub mod connections;
 pub mod error;
+mod investigation;
 pub mod localization;
 pub mod localize;
 pub mod mutate;
 pub mod oracle;
 mod rank;
-pub mod request;
 pub mod search;
-mod session;
 pub mod technique;
 mod witness;

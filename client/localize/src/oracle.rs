@@ -17,9 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// What kind of bug it is.
+/// How the bug shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum Symptom {
     /// The compiler crashes, and says this.
     Crash(String),
     /// The compiled program behaves differently from what the passing options make of it.
@@ -44,8 +44,8 @@ pub struct Oracle {
     pub toolchain: Toolchain,
     /// The tools that compile it to pass: the same with other options, or another compiler's.
     reference: Toolchain,
-    /// What kind of bug it is.
-    pub kind: Kind,
+    /// How the bug shows.
+    pub symptom: Symptom,
     /// The options with which it fails.
     pub fail: Vec<String>,
     /// The options with which it passes; a crash needs none.
@@ -108,7 +108,7 @@ impl Oracle {
         let oracle = Self {
             toolchain,
             reference,
-            kind: Kind::WrongCode,
+            symptom: Symptom::WrongCode,
             fail,
             pass,
             failing_run: compile.run,
@@ -138,7 +138,7 @@ impl Oracle {
         let passing = match (&self.pass, &failing) {
             (Some(pass), _) => self.reference.compile_only(connection, text, pass)?,
             (None, Compiled::Crash(crash)) => {
-                self.kind = Kind::Crash(crash.clone());
+                self.symptom = Symptom::Crash(crash.clone());
                 return Ok(self);
             }
             (None, Compiled::Refused(problem)) => {
@@ -155,7 +155,7 @@ impl Oracle {
                 return Err(Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour }.into());
             }
             (Compiled::Crash(crash), _) => {
-                self.kind = Kind::Crash(crash);
+                self.symptom = Symptom::Crash(crash);
                 return Ok(self);
             }
             (_, Compiled::Crash(crash)) => {
@@ -204,9 +204,9 @@ impl Oracle {
     /// # Errors
     /// If the failing program is one of them, or nothing can tell.
     pub fn screen(&mut self, connection: &mut Connection, text: &[u8]) -> Result<()> {
-        match self.kind {
-            Kind::WrongCode => {}
-            Kind::Crash(_) => return Ok(()),
+        match self.symptom {
+            Symptom::WrongCode => {}
+            Symptom::Crash(_) => return Ok(()),
         }
         if !self.reference.can_screen() {
             return Err(Refusal::NoScreen.into());
@@ -229,14 +229,14 @@ impl Oracle {
         let (run, lines) = (compile.run, compile.lines);
         let judged = |verdict| Judged { verdict, run, lines };
         let unusable = |reason| Ok(judged(Verdict::Unusable(reason)));
-        let code = match (compile.compiled, &self.kind) {
+        let code = match (compile.compiled, &self.symptom) {
             (Compiled::Refused(_), _) => return unusable(Reason::DoesNotCompile),
-            (Compiled::Crash(crash), Kind::Crash(same)) if crash == *same => {
+            (Compiled::Crash(crash), Symptom::Crash(same)) if crash == *same => {
                 return Ok(judged(Verdict::Fail));
             }
             (Compiled::Crash(_), _) => return unusable(Reason::OtherCrash),
-            (Compiled::Code(_), Kind::Crash(_)) => return Ok(judged(Verdict::Pass)),
-            (Compiled::Code(code), Kind::WrongCode) => code,
+            (Compiled::Code(_), Symptom::Crash(_)) => return Ok(judged(Verdict::Pass)),
+            (Compiled::Code(code), Symptom::WrongCode) => code,
         };
         let found = self.executed(connection, &self.toolchain, code)?;
         // The failing program may be one that does not end.

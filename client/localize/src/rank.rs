@@ -5,9 +5,9 @@ mod stack;
 
 pub use stack::Stack;
 
+use crate::assignment::Assignment;
 use crate::error::{Error, Result};
 use crate::oracle::Oracle;
-use crate::request::Request;
 use crate::technique::Technique;
 use fuse::{fuse, weigh};
 use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
@@ -47,7 +47,7 @@ pub struct Ranker<'a> {
     /// What judged.
     pub oracle: &'a Oracle,
     /// What is to be localized.
-    pub request: &'a Request<'a>,
+    pub assignment: &'a Assignment<'a>,
     /// What it follows from.
     pub evidence: &'a Evidence,
 }
@@ -55,7 +55,7 @@ pub struct Ranker<'a> {
 impl Ranker<'_> {
     /// The most suspicious files, functions or lines; all for a limit of 0.
     pub fn rank(&mut self, level: Level, limit: u32) -> Result<Vec<Suspect>> {
-        let mut ranking = match self.request.technique {
+        let mut ranking = match self.assignment.technique {
             Technique::Options => self.rank_options(level)?,
             Technique::Diwi(_) | Technique::Recbi(_) => self.rank_programs(PAPERS, level)?,
             Technique::Fused if level == Level::Files => self.fused(level)?,
@@ -93,8 +93,8 @@ impl Ranker<'_> {
         also_failing: &[u64],
         level: Level,
     ) -> Result<Vec<Suspect>> {
-        let formula = self.request.way.formula.unwrap_or(formula);
-        let aggregation = self.request.way.aggregation.unwrap_or(aggregation);
+        let formula = self.assignment.way.formula.unwrap_or(formula);
+        let aggregation = self.assignment.way.aggregation.unwrap_or(aggregation);
         if runs.passing.is_empty() {
             // Without a passing one all lines are alike.
             return Ok(Vec::new());
@@ -115,7 +115,7 @@ impl Ranker<'_> {
             aggregation,
             level,
             limit: 0,
-            counts: self.request.way.counts,
+            counts: self.assignment.way.counts,
             without: self.left_out(),
         })? {
             Answer::Ranking(ranking) => Ok(ranking),

@@ -2,7 +2,7 @@
 //! those it is compared with in the paper.
 
 use super::actor_critic::{ActorCritic, Step};
-use super::quality::{Quality, Rewards};
+use super::quality::{Rewards, WitnessSet};
 use super::{Choice, Rules};
 use crate::mutate::Operator;
 use fastrand::Rng;
@@ -26,7 +26,7 @@ pub struct Operators {
     guide: Guide,
     ranked: Rules<Operator>,
     learner: ActorCritic,
-    quality: Quality,
+    witnesses: WitnessSet,
     rewards: Rewards,
 }
 
@@ -59,7 +59,7 @@ impl Operators {
             guide,
             ranked: Rules::new(Operator::ALL.to_vec(), choice, random),
             learner: ActorCritic::new(Operator::ALL.len(), random),
-            quality: Quality::new(Quality::ALPHA),
+            witnesses: WitnessSet::new(WitnessSet::ALPHA),
             rewards: Rewards::new(Operator::ALL.len()),
         }
     }
@@ -84,7 +84,7 @@ impl Operators {
         let passed = passed.filter(|distances| !distances.accepted.contains(&0.0));
         let improvement = match (self.guide, passed) {
             (Guide::ActorCritic | Guide::Filter, Some(Distances { accepted, failing })) => {
-                self.quality.offer(accepted, failing)
+                self.witnesses.offer(accepted, failing)
             }
             (Guide::MetropolisHastings | Guide::Random, Some(_)) | (_, None) => 0.0,
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What is to be localized.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct Assignment<'a> {
     /// The compiler.
     pub subject: &'a str,
     /// Where the program is; headers are searched beside it.

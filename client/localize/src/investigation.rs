@@ -1,11 +1,11 @@
 //! A localization under way: what was judged so far, and samples of the ranking.
 
+use crate::assignment::Assignment;
 use crate::connections::Connections;
 use crate::error::{Error, Result};
 use crate::localization::{Progress, Sample, Witness};
 use crate::oracle::{Judged, Oracle, Verdict};
 use crate::rank::{Evidence, Ranker};
-use crate::request::Request;
 use crate::witness::Candidate;
 use hearth_client::protocol::{DistanceInfo, Level, Measure, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
@@ -20,13 +20,13 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 const FAR: Duration = Duration::from_secs(3600);
 
 /// A localization under way.
-pub struct Session<'a> {
+pub struct Investigation<'a> {
     /// To the daemon.
     pub connections: &'a mut Connections,
     /// What judges.
     pub oracle: &'a Oracle,
     /// What is to be localized.
-    pub request: &'a Request<'a>,
+    pub assignment: &'a Assignment<'a>,
     /// When it began.
     pub started: Instant,
     /// When it must end.
@@ -47,12 +47,12 @@ pub struct Session<'a> {
     settled: Duration,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Investigation<'a> {
     /// One that begins.
     pub fn new(
         connections: &'a mut Connections,
         oracle: &'a Oracle,
-        request: &'a Request<'a>,
+        assignment: &'a Assignment<'a>,
         started: Instant,
         deadline: Instant,
         tell: &'a (dyn Fn(&Progress) + Sync),
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         Self {
             connections,
             oracle,
-            request,
+            assignment,
             started,
             deadline,
             tell,
@@ -95,7 +95,7 @@ impl<'a> Session<'a> {
         {
             let is_witness = judged.verdict == Verdict::Pass && judged.run > 0;
             let lacks = is_witness.then(|| self.lacks(&judged)).transpose()?;
-            let is_program = candidate.text != self.request.text;
+            let is_program = candidate.text != self.assignment.text;
             self.witnesses.push(Witness {
                 change: candidate.change.clone(),
                 verdict: judged.verdict,
@@ -166,7 +166,9 @@ impl<'a> Session<'a> {
     /// Were the first five files the same for as long as was asked for when the last sample was taken? Not before
     /// something passes: until then there is nothing but the stack of a crash.
     pub fn is_settled(&self) -> bool {
-        let Some((patience, last)) = self.request.way.settled.zip(self.samples.last()) else { return false };
+        let Some((patience, last)) = self.assignment.way.settled.zip(self.samples.last()) else {
+            return false;
+        };
         let Evidence { options, programs, innocent: _, stack: _ } = &self.evidence;
         let is_compared = !(options.passing.is_empty() && programs.passing.is_empty());
         last.at >= self.settled + patience && is_compared
@@ -175,9 +177,9 @@ impl<'a> Session<'a> {
     /// The ranking that follows from what was judged so far.
     pub fn rank(&mut self, level: Level, limit: u32) -> Result<Vec<Suspect>> {
         let began = Instant::now();
-        let Self { connections, oracle, request, evidence, .. } = self;
+        let Self { connections, oracle, assignment, evidence, .. } = self;
         let ranking =
-            Ranker { connection: connections.one(), oracle, request, evidence }.rank(level, limit)?;
+            Ranker { connection: connections.one(), oracle, assignment, evidence }.rank(level, limit)?;
         self.ranking += began.elapsed();
         Ok(ranking)
     }
