@@ -52,3 +52,20 @@ pub struct Way<'a> {
     /// A `hearth`.
     pub launcher: &'a Path,
 }
+
+impl<'a> Way<'a> {
+    /// The technique's own way in all, within a time; `launcher` is a `hearth`.
+    #[must_use]
+    pub fn new(budget: Duration, launcher: &'a Path) -> Self {
+        Self {
+            budget,
+            settled: None,
+            formula: None,
+            aggregation: None,
+            screen: false,
+            counts: false,
+            ingredients: None,
+            launcher,
+        }
+    }
+}

@@ -2,6 +2,15 @@
 //!
 //! Code that a program checks itself with (calls of `abort`, `printf` and the like, what `main` returns) is left alone,
 //! and so are headers.
+//!
+//! ```
+//! use hearth_localize::mutate::{ParsedProgram, rules};
+//!
+//! let program = ParsedProgram::new(b"int a = 3; int main(void) { return a; }").expect("it is text");
+//! let mut random = fastrand::Rng::with_seed(1);
+//! let mutants = rules().into_iter().filter_map(|rule| program.mutate(rule, &mut random));
+//! assert!(mutants.count() > 0);
+//! ```
 
 pub mod ingredients;
 mod insert;

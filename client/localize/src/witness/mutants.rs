@@ -270,16 +270,6 @@ mod tests {
 
     /// The first batch of mutants by a seed, as they are judged.
     fn first_batch(technique: Technique, seed: u64) -> Vec<(String, Vec<u8>)> {
-        let way = Way {
-            budget: Duration::ZERO,
-            settled: None,
-            formula: None,
-            aggregation: None,
-            screen: false,
-            counts: false,
-            ingredients: None,
-            launcher: Path::new("hearth"),
-        };
         let assignment = Assignment {
             subject: "gcc-11",
             program: Path::new("p.c"),
@@ -291,7 +281,7 @@ mod tests {
             seed,
             count: 10,
             limit: 0,
-            way,
+            way: Way::new(Duration::ZERO, Path::new("hearth")),
         };
         let mut mutants = Mutants::new(&assignment).expect("nothing is missing").expect("it is text");
         let batch = mutants.next_batch();
