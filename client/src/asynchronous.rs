@@ -43,7 +43,7 @@ impl AsyncConnection {
         Self::open_at(&Address::of_user(), Encoding::Bincode).await
     }
 
-    /// Connects to the daemon of a address, and starts it if there is none.
+    /// Connects to the daemon of an address, and starts it if there is none.
     ///
     /// # Errors
     /// As [`AsyncConnection::open`].

@@ -38,7 +38,7 @@ impl Connection {
         Self::open_at(&Address::of_user(), Encoding::Bincode)
     }
 
-    /// Connects to the daemon of a address, and starts it if there is none.
+    /// Connects to the daemon of an address, and starts it if there is none.
     ///
     /// # Errors
     /// As [`Connection::open`].

@@ -6,7 +6,7 @@ use crate::{hearth, run};
 use hearth_client::protocol::Suspect;
 use hearth_compiler::spent::Spent;
 use hearth_localize::localization::{Localization, Sample, Witness};
-use hearth_localize::oracle::{Kind, Reason, Verdict};
+use hearth_localize::oracle::{Reason, Symptom, Verdict};
 use hearth_report::html::{About, page};
 use serde_json::{Value, json};
 use std::fs;
@@ -50,7 +50,7 @@ fn found() -> Localization {
         lacks,
     };
     Localization {
-        kind: Kind::Crash("internal compiler error: <b>in</b> fold, at fold-const.c:4".to_owned()),
+        symptom: Symptom::Crash("internal compiler error: <b>in</b> fold, at fold-const.c:4".to_owned()),
         files: files(5),
         functions: vec![
             suspect(1, "fold-const.c", 2, "fold_one(tree_node*)"),

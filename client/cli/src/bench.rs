@@ -5,7 +5,7 @@ use crate::terminal;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use hearth_client::protocol::Address;
-use hearth_experiment::bugs::{self, FORMAT, Manifest, PROGRAMS, Sources};
+use hearth_experiment::bugs::{self, BugList, FORMAT, PROGRAMS, Sources};
 use hearth_localize::connections::Connections;
 use hearth_subject::{Store, recipes, source};
 use indicatif::ProgressStyle;
@@ -60,10 +60,10 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
     });
     bar.finish_and_clear();
     let bugs = found?;
-    let manifest =
-        Manifest { format: FORMAT, subject: "gcc-11".to_owned(), package: "gcc-12-source".to_owned(), bugs };
-    fs::write(&args.output, serde_json::to_string_pretty(&manifest)? + "\n")
+    let list =
+        BugList { format: FORMAT, subject: "gcc-11".to_owned(), package: "gcc-12-source".to_owned(), bugs };
+    fs::write(&args.output, serde_json::to_string_pretty(&list)? + "\n")
         .with_context(|| format!("cannot write {}", args.output.display()))?;
-    output::line(format_args!("{} bugs, written to {}", manifest.bugs.len(), args.output.display()))?;
+    output::line(format_args!("{} bugs, written to {}", list.bugs.len(), args.output.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `hearth localize`: the guilty file and function of a compiler, from a program that fails.
 
 use crate::output::{self, cannot_write, check_writable, tell};
+use crate::source_path::path_of;
 use crate::terminal;
 use anyhow::Context;
 use clap::Args;
@@ -8,13 +9,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hearth_client::protocol::Address;
 use hearth_client::protocol::{Aggregation, Formula, Suspect};
 use hearth_compiler::function_name::short_function;
-use hearth_coverage::name_text;
 use hearth_experiment::bugs;
+use hearth_localize::assignment::{Assignment, Way};
 use hearth_localize::connections::Connections;
 use hearth_localize::localization::{Localization, Progress};
 use hearth_localize::localize::localize as find;
-use hearth_localize::oracle::{Kind, Verdict, shown};
-use hearth_localize::request::{Request, Way};
+use hearth_localize::oracle::{Symptom, Verdict, shown};
 use hearth_localize::technique::Technique;
 use hearth_report::html::{self, About};
 use hearth_report::names::FileNames;
@@ -27,7 +27,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -134,8 +133,7 @@ impl SearchArgs {
 
     /// The directory of ingredients, which is unpacked if it is not there; none if no technique uses them.
     pub fn ingredients(&self, subject: &str, techniques: &[Technique]) -> Option<PathBuf> {
-        let uses = |technique: &Technique| matches!(technique, Technique::Fused | Technique::Recbi(_));
-        if !techniques.iter().any(uses) {
+        if !techniques.iter().any(|technique| technique.inserts()) {
             return None;
         }
         if self.ingredients.is_some() {
@@ -159,7 +157,8 @@ const INGREDIENTS: &str = "gcc/testsuite/gcc.c-torture/execute";
 /// Reads the name of a technique.
 pub fn technique_parser() -> impl TypedValueParser<Value = Technique> {
     let names = Technique::ALL.map(|technique| PossibleValue::new(technique.name()).help(technique.about()));
-    PossibleValuesParser::new(names).map(|name| Technique::by_name(&name).unwrap_or(Technique::ALL[0]))
+    PossibleValuesParser::new(names)
+        .try_map(|name| Technique::by_name(&name).ok_or_else(|| format!("there is no technique {name}")))
 }
 
 /// Reads a time: a number is of seconds.
@@ -188,7 +187,7 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     bar.set_message("looking for the compiler's test programs, which are unpacked once");
     bar.enable_steady_tick(Duration::from_millis(200));
     let ingredients = args.search.ingredients(&args.subject, &[args.technique]);
-    let request = Request {
+    let assignment = Assignment {
         subject: &args.subject,
         program: &args.program,
         text: &text,
@@ -203,14 +202,14 @@ pub fn localize(args: &LocalizeArgs) -> anyhow::Result<ExitCode> {
     };
     let mut connections = Connections::open(&Address::of_user())?;
     bar.set_message("seeing how the program fails");
-    let found = find(&mut connections, &request, |progress| bar.set_message(line_of(progress)));
+    let found = find(&mut connections, &assignment, |progress| bar.set_message(line_of(progress)));
     bar.finish_and_clear();
     let found = found?;
     // What is printed is not lost if the page cannot be written.
-    let page = args.html.as_deref().map(|path| write_page(path, &page_of(args, &request, &found)));
+    let page = args.html.as_deref().map(|path| write_page(path, &page_of(args, &assignment, &found)));
     let mut text = Vec::new();
     match args.json {
-        true => writeln!(text, "{}", as_json(&found, &request)),
+        true => writeln!(text, "{}", as_json(&found, &assignment)),
         false => print(&mut text, &found, args),
     }?;
     let written = output::write(&text);
@@ -240,25 +239,25 @@ fn write_page(path: &Path, page: &str) -> anyhow::Result<()> {
 }
 
 /// With what it passes, in words.
-fn passes_with(args: &LocalizeArgs, request: &Request<'_>) -> Option<String> {
-    let options = request.pass.as_deref();
+fn passes_with(args: &LocalizeArgs, assignment: &Assignment<'_>) -> Option<String> {
+    let options = assignment.pass.as_deref();
     match &args.reference {
-        Some(reference) => Some(format!("{} of {reference}", shown(options.unwrap_or(&request.fail)))),
+        Some(reference) => Some(format!("{} of {reference}", shown(options.unwrap_or(&assignment.fail)))),
         None => options.map(shown),
     }
 }
 
-fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> String {
+fn page_of(args: &LocalizeArgs, assignment: &Assignment<'_>, found: &Localization) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let about = About {
-        subject: request.subject,
+        subject: assignment.subject,
         program: &args.program.file_name().unwrap_or_default().to_string_lossy(),
-        text: &String::from_utf8_lossy(request.text),
-        fail: shown(&request.fail),
-        pass: passes_with(args, request),
+        text: &String::from_utf8_lossy(assignment.text),
+        fail: shown(&assignment.fail),
+        pass: passes_with(args, assignment),
         technique: args.technique.name(),
-        seed: request.seed,
-        budget: request.way.budget,
+        seed: assignment.seed,
+        budget: assignment.way.budget,
         made: format!(
             "{}, on {} with {cores} cores",
             humantime::format_rfc3339_seconds(SystemTime::now()),
@@ -266,15 +265,14 @@ fn page_of(args: &LocalizeArgs, request: &Request<'_>, found: &Localization) -> 
         ),
     };
     html::page(&about, found, |source| {
-        let path = PathBuf::from(OsString::from_vec(name_text::to_bytes(source).into_owned()));
-        fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        fs::read(path_of(source)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     })
 }
 
-fn as_json(found: &Localization, request: &Request<'_>) -> Value {
-    let (kind, crash) = match &found.kind {
-        Kind::Crash(crash) => ("crash", Some(crash)),
-        Kind::WrongCode => ("wrong-code", None),
+fn as_json(found: &Localization, assignment: &Assignment<'_>) -> Value {
+    let (kind, crash) = match &found.symptom {
+        Symptom::Crash(crash) => ("crash", Some(crash)),
+        Symptom::WrongCode => ("wrong-code", None),
     };
     let witnesses: Vec<Value> = found
         .witnesses
@@ -292,11 +290,11 @@ fn as_json(found: &Localization, request: &Request<'_>) -> Value {
         "format": FORMAT,
         "kind": kind,
         "crash": crash,
-        "subject": request.subject,
-        "fail": request.fail,
-        "pass": request.pass,
-        "technique": request.technique.name(),
-        "seed": request.seed,
+        "subject": assignment.subject,
+        "fail": assignment.fail,
+        "pass": assignment.pass,
+        "technique": assignment.technique.name(),
+        "seed": assignment.seed,
         "files": found.files,
         "functions": found.functions,
         "witnesses": witnesses,
@@ -307,9 +305,9 @@ fn as_json(found: &Localization, request: &Request<'_>) -> Value {
 }
 
 fn print(output: &mut impl Write, found: &Localization, args: &LocalizeArgs) -> io::Result<()> {
-    match &found.kind {
-        Kind::Crash(crash) => writeln!(output, "{} crashes: {crash}", args.subject),
-        Kind::WrongCode => writeln!(output, "{} compiles wrong code", args.subject),
+    match &found.symptom {
+        Symptom::Crash(crash) => writeln!(output, "{} crashes: {crash}", args.subject),
+        Symptom::WrongCode => writeln!(output, "{} compiles wrong code", args.subject),
     }?;
     writeln!(
         output,

@@ -5,6 +5,7 @@
 
 mod bench;
 mod exec;
+mod format;
 mod libstdcxx;
 mod localize;
 mod output;
@@ -12,6 +13,7 @@ mod replay;
 mod report;
 mod run;
 mod service;
+mod source_path;
 mod subject;
 mod terminal;
 mod view;

@@ -1,4 +1,4 @@
-//! `hearth replay`: localizes all bugs of a manifest, and prints how well.
+//! `hearth replay`: localizes all bugs of a list, and prints how well.
 
 use crate::localize::{SearchArgs, line_of, technique_parser};
 use crate::output;
@@ -6,7 +6,7 @@ use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use hearth_client::protocol::Address;
-use hearth_experiment::bugs::{self, Bug, BugKind, Manifest};
+use hearth_experiment::bugs::{self, Bug, BugKind, BugList};
 use hearth_experiment::local::Local;
 use hearth_experiment::results::{Replayed, Results, Setting};
 use hearth_experiment::summary::{Row, Summary, over_time, table};
@@ -44,19 +44,19 @@ pub struct ReplayArgs {
 
 /// Replays.
 pub fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let manifest = Manifest::read(&args.manifest)?;
+    let list = BugList::read(&args.manifest)?;
     let programs = source::unpack(&Store::open()?, &recipes::GCC_12, &bugs::parts())?;
     let search = &args.search;
-    let ingredients = search.ingredients(&manifest.subject, &args.techniques);
+    let ingredients = search.ingredients(&list.subject, &args.techniques);
     let launcher = std::env::current_exe()?;
     let experiment = Experiment {
-        subject: &manifest.subject,
+        subject: &list.subject,
         way: search.way(ingredients.as_deref(), &launcher),
         beside: search.beside(),
     };
     let mut connections = Connections::open(&Address::of_user())?;
     let mut results = Results::read(&args.state)?;
-    let tasks = Task::all(&args.techniques, search.seed, args.repeat, &manifest.first_programs());
+    let tasks = Task::all(&args.techniques, search.seed, args.repeat, &list.first_programs());
     let local = Local { connections: &mut connections, programs: &programs, experiment: &experiment };
     finish(local, &tasks, &mut results)?;
     let wanted: Vec<(&Bug, Setting)> =

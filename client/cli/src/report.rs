@@ -5,26 +5,33 @@ mod object;
 mod output;
 mod pipeline;
 
+use crate::format::{Format, format_parser};
 use crate::libstdcxx;
 use crate::output::{OutputError, tell};
+use crate::source_path::path_of;
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use find::Object;
-use hearth_coverage::format::{Branches, Report};
-use hearth_coverage::format::{cobertura, gcov_json, lcov, text};
+use hearth_coverage::format::{Branches, Report, gcov_json};
 use hearth_coverage::gcov::canonical::canonical_name;
 use hearth_coverage::name_text;
-use object::{Failure, Worker, find_sources, path_of};
+use object::{Failure, Worker, find_sources};
 use output::Output;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Some files could not be used; the rest was reported.
 const EXIT_PARTIAL: u8 = 3;
+
+/// What can be written.
+const FORMATS: &[(Format, &str)] = &[
+    (Format::Lcov, "lcov's tracefile (.info)"),
+    (Format::GcovJson, "gcov's JSON, one document per object, as `gcov --json-format --stdout` writes it"),
+    (Format::Cobertura, "Cobertura's XML"),
+    (Format::Text, "Annotated source, as in gcov's .gcov files"),
+];
 
 /// The arguments of `hearth report`.
 #[derive(Debug, Args)]
@@ -49,7 +56,7 @@ pub struct ReportArgs {
     #[arg(long)]
     all: bool,
     /// What to write
-    #[arg(long, value_enum, default_value_t = Format::Lcov)]
+    #[arg(long, value_parser = format_parser(FORMATS), default_value = Format::Lcov.name())]
     format: Format,
     /// Include branches
     #[arg(long, short)]
@@ -68,18 +75,6 @@ pub struct ReportArgs {
     quiet: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// lcov's tracefile (.info)
-    Lcov,
-    /// gcov's JSON, one document per object, as `gcov --json-format --stdout` writes it
-    GcovJson,
-    /// Cobertura's XML
-    Cobertura,
-    /// Annotated source, as in gcov's .gcov files
-    Text,
-}
-
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let objects = find::find_objects(&args.gcda, args.notes.as_deref(), args.all)
@@ -94,7 +89,9 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let mut output = Output::create(args.output.as_deref())?;
     let written = match args.format {
         Format::GcovJson => write_documents(args, &objects, &mut output),
-        Format::Lcov | Format::Cobertura | Format::Text => write_sources(args, &objects, &mut output),
+        Format::Lcov | Format::Cobertura | Format::Text | Format::Json => {
+            write_sources(args, &objects, &mut output)
+        }
     };
     let place = output.place();
     // Where nothing could be reported, a report that is there already stays.
@@ -175,14 +172,7 @@ fn write_sources(args: &ReportArgs, objects: &[Object], output: &mut Output) -> 
         report.sources.retain(|name, _| args.source.iter().any(|text| name.contains(text.as_str())));
     }
     let mut bytes = Vec::new();
-    match args.format {
-        Format::Cobertura => {
-            let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-            cobertura::write(&report, now_s, &mut bytes)?;
-        }
-        Format::Text => text::write(&report, &|name| fs::read(path_of(name)).ok(), &mut bytes),
-        Format::Lcov | Format::GcovJson => lcov::write(&report, args.branches, &mut bytes),
-    }
+    args.format.write(&report, args.branches, &mut bytes)?;
     if failures.len() < objects.len() {
         output.write(&bytes)?;
     }

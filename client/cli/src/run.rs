@@ -1,7 +1,7 @@
 //! `hearth run`: a program on one input, from a warm process, with its coverage.
 
+use crate::format::{Format, format_parser};
 use crate::output::{self, cannot_write, check_writable};
-use crate::run::report::ReportFormat;
 use crate::run::show::Runs;
 use crate::working_directory;
 use anyhow::{Context, bail};
@@ -52,8 +52,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// The report's format
-    #[arg(long, value_enum, default_value_t = ReportFormat::Lcov)]
-    report_format: ReportFormat,
+    #[arg(long, value_parser = format_parser(report::FORMATS), default_value = Format::Lcov.name())]
+    report_format: Format,
     /// Say nothing of Hearth's own
     #[arg(long, short)]
     quiet: bool,
@@ -151,7 +151,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         input: args.input.as_ref().map(read).transpose()?,
         stdin: args.stdin.as_ref().map(read).transpose()?.unwrap_or_default(),
         limits: args.limits.limits(),
-        observe: if args.report.is_some() { Observe::Counters } else { Observe::Spectrum },
+        observe: args.report.as_ref().map_or(Observe::Spectrum, |_| report::needs(args.report_format)),
         ..RunRequest::default()
     };
     if let Some(path) = &args.report {

@@ -2,6 +2,7 @@
 
 mod annotate;
 
+use crate::format::{Format, format_parser};
 use crate::output;
 use crate::terminal;
 use crate::working_directory;
@@ -11,13 +12,19 @@ use clap::{Args, ValueEnum};
 use hearth_client::protocol::{Coverage, FileLines, Level, Order, RunDone, RunInput, RunRef};
 use hearth_client::{Answer, Ask, Connection};
 use hearth_coverage::format::{LineTotals, Report, SourceTotals};
-use hearth_coverage::format::{cobertura, lcov};
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How a view can be printed.
+const FORMATS: &[(Format, &str)] = &[
+    (Format::Text, "For people"),
+    (Format::Json, "One JSON object"),
+    (Format::Lcov, "lcov's tracefile, of the lines that ran"),
+    (Format::Cobertura, "Cobertura's XML, of the lines that ran"),
+];
 
 /// What both commands take.
 #[derive(Debug, Args)]
@@ -26,7 +33,7 @@ struct ViewArgs {
     #[arg(long)]
     subject: String,
     /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_parser = format_parser(FORMATS), default_value = Format::Text.name())]
     format: Format,
     /// Show the lines of sources whose path contains this; may be given several times
     #[arg(long, value_name = "PART")]
@@ -37,19 +44,6 @@ struct ViewArgs {
     /// The compiler's options; the program's path is added at the end, or takes the place of {}
     #[arg(last = true)]
     arguments: Vec<String>,
-}
-
-/// The formats of a view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// One JSON object
-    Json,
-    /// lcov's tracefile, of the lines that ran
-    Lcov,
-    /// Cobertura's XML, of the lines that ran
-    Cobertura,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -93,7 +87,9 @@ pub fn cover(args: &CoverArgs) -> anyhow::Result<ExitCode> {
     let mut out = Vec::new();
     match view.format {
         Format::Json => writeln!(out, "{}", json!({ "run": run, "lines": lines }))?,
-        Format::Lcov | Format::Cobertura => write_sources(&lines, view.format, &mut out)?,
+        Format::Lcov | Format::Cobertura | Format::GcovJson => {
+            view.format.write(&report_of(&lines), false, &mut out)?
+        }
         Format::Text => {
             let sources = Sources::of(&view.subject);
             let painter = painter(view.color);
@@ -136,7 +132,9 @@ pub fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
             let document = json!({ "one": one, "other": other, "functions": functions, "lines": lines });
             writeln!(out, "{document}")?;
         }
-        Format::Lcov | Format::Cobertura => write_sources(&lines, view.format, &mut out)?,
+        Format::Lcov | Format::Cobertura | Format::GcovJson => {
+            view.format.write(&report_of(&lines), false, &mut out)?
+        }
         Format::Text => {
             let sources = Sources::of(&view.subject);
             let painter = painter(view.color);
@@ -202,7 +200,8 @@ fn painter(colour: Colour) -> Painter {
     Painter { wanted }
 }
 
-fn write_sources(files: &[FileLines], format: Format, out: &mut Vec<u8>) -> anyhow::Result<()> {
+/// A report of the lines of some sources.
+fn report_of(files: &[FileLines]) -> Report {
     let mut report = Report::default();
     for file in files {
         let line = |&(number, count): &(u32, i64)| LineTotals {
@@ -215,13 +214,5 @@ fn write_sources(files: &[FileLines], format: Format, out: &mut Vec<u8>) -> anyh
         let lines = file.lines.iter().map(line).collect();
         report.sources.insert(file.source.clone(), SourceTotals { lines, ..SourceTotals::default() });
     }
-    match format {
-        Format::Cobertura => {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-            cobertura::write(&report, now, out)?;
-        }
-        Format::Lcov => lcov::write(&report, false, out),
-        Format::Text | Format::Json => unreachable!("they show more than lines"),
-    }
-    Ok(())
+    report
 }

@@ -28,7 +28,10 @@ impl Compiled {
                 None => Self::Refused("the compiler wrote nothing".to_owned()),
             },
             Outcome::Exited(_) => Self::Refused(first_error(&errors)),
-            other => Self::Refused(other.to_string()),
+            limit @ (Outcome::TimedOut
+            | Outcome::OutOfMemory
+            | Outcome::OutputLimit
+            | Outcome::ZygoteLost) => Self::Refused(limit.to_string()),
         }
     }
 }

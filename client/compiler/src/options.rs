@@ -30,6 +30,13 @@ pub fn flips(connection: &mut Connection, toolchain: &Toolchain, options: &[Stri
 }
 
 /// The option set at the other levels of optimization, the nearest to it first.
+///
+/// ```
+/// use hearth_compiler::options::levels;
+///
+/// let sets = levels(&["-O2".to_owned(), "-fwrapv".to_owned()]);
+/// assert_eq!(sets[0], ["-O3", "-fwrapv"]);
+/// ```
 #[must_use]
 pub fn levels(options: &[String]) -> Vec<Vec<String>> {
     let own = options

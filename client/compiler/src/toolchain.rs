@@ -31,7 +31,7 @@ const EXECUTION_OUTPUT_BYTES: u64 = 1 << 20;
 pub const EXECUTE_ARGUMENT: &str = "__execute";
 
 /// What a compile is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum For {
     /// Its code and its coverage.
     Coverage,
@@ -185,12 +185,17 @@ impl Toolchain {
     ) -> Result<RunDone> {
         let output = words(&["{}", "-o", "output"]);
         let arguments = self.always.iter().chain(options).chain(&output).cloned().collect();
+        let (hides_program, observe) = match purpose {
+            For::Coverage => (true, Observe::Spectrum),
+            For::Code => (true, Observe::Nothing),
+            For::Stack => (false, Observe::Nothing),
+        };
         let input = RunInput {
             input: Some(text.to_vec().into()),
             arguments: Some(arguments),
             send_files: true,
-            hides_program: purpose != For::Stack,
-            observe: if purpose == For::Coverage { Observe::Spectrum } else { Observe::Nothing },
+            hides_program,
+            observe,
             ..RunInput::default()
         };
         Ok(timed(&self.times.compile, || connection.run(self.compile.clone(), input))?)
@@ -217,7 +222,9 @@ impl Toolchain {
             match compile.compiled {
                 Compiled::Crash(_) if compile.run > 0 => runs.push(compile.run),
                 // Another compiler of this kind may not dump; its rankings have the report of the crash in them.
-                _ => forget(connection, compile.run)?,
+                Compiled::Crash(_) | Compiled::Code(_) | Compiled::Refused(_) => {
+                    forget(connection, compile.run)?;
+                }
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Real bugs of a compiler, and the manifest that lists them.
+//! Real bugs of a compiler, and the list of them.
 
 mod changelog;
 mod dejagnu;
@@ -6,18 +6,18 @@ mod find;
 
 pub use find::{PROGRAMS, Sources, find, parts};
 
-use anyhow::{Context, ensure};
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The version of the manifest.
+/// The version of the list.
 pub const FORMAT: u32 = 1;
 
-/// Real bugs.
+/// A list of real bugs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct BugList {
     /// [`FORMAT`].
     pub format: u32,
     /// The compiler that has them.
@@ -28,24 +28,20 @@ pub struct Manifest {
     pub bugs: Vec<Bug>,
 }
 
-impl Manifest {
+impl BugList {
     /// Reads one.
     ///
     /// # Errors
     /// If it cannot be read, or is of another version.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let shown = path.display();
-        let text = fs::read_to_string(path).with_context(|| {
-            format!("cannot read {shown}; write it with: hearth bench bugs --output {shown}")
-        })?;
-        let manifest: Self =
-            serde_json::from_str(&text).with_context(|| format!("{shown} is no manifest of bugs"))?;
-        ensure!(
-            manifest.format == FORMAT,
-            "{shown} is of format {}, this hearth reads {FORMAT}; write it anew with: hearth bench bugs --output {shown}",
-            manifest.format
-        );
-        Ok(manifest)
+    pub fn read(path: &Path) -> Result<Self> {
+        let text =
+            fs::read_to_string(path).map_err(|source| Error::NoBugs { path: path.to_owned(), source })?;
+        let list: Self =
+            serde_json::from_str(&text).map_err(|source| Error::NotBugs { path: path.to_owned(), source })?;
+        match list.format {
+            FORMAT => Ok(list),
+            format => Err(Error::Format { path: path.to_owned(), format }),
+        }
     }
 
     /// One program of each report: the first.

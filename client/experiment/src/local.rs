@@ -1,12 +1,12 @@
 //! Does tasks on this machine, by its daemon.
 
+use crate::error::{Error, Result};
 use crate::results::Replayed;
 use crate::tasks::{Experiment, Task};
-use anyhow::Context;
 use hearth_localize::connections::Connections;
+use hearth_localize::error::Error as LocalizeError;
 use hearth_localize::localization::Progress;
 use hearth_localize::localize::localize;
-use hearth_localize::oracle::Refusal;
 use std::fs;
 use std::path::Path;
 
@@ -26,15 +26,17 @@ impl Local<'_> {
     ///
     /// # Errors
     /// If the program cannot be read, or the daemon cannot.
-    pub fn run(&mut self, task: &Task<'_>, tell: impl Fn(&Progress) + Sync) -> anyhow::Result<Replayed> {
+    pub fn run(&mut self, task: &Task<'_>, tell: impl Fn(&Progress) + Sync) -> Result<Replayed> {
         let program = self.programs.join(&task.bug.program);
-        let text = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
-        let request = task.request(self.experiment, &program, &text);
+        let text = fs::read(&program).map_err(|source| Error::Read { path: program.clone(), source })?;
+        let assignment = task.assignment(self.experiment, &program, &text);
         let setting = task.setting(self.experiment);
-        match localize(self.connections, &request, tell) {
+        match localize(self.connections, &assignment, tell) {
             Ok(found) => Ok(Replayed::new(task.bug, &setting, &found)),
-            Err(Refusal::Daemon(error)) => Err(error),
-            Err(refusal) => Ok(Replayed::refused(task.bug, &setting, Some(refusal.to_string()))),
+            Err(LocalizeError::Refused(refusal)) => {
+                Ok(Replayed::refused(task.bug, &setting, Some(refusal.to_string())))
+            }
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What came of the tasks, as it is kept: a line for each, so that an experiment that was interrupted goes on.
 
 use crate::bugs::{Bug, BugKind};
-use anyhow::Context;
+use crate::error::{Error, Result};
 use hearth_client::protocol::Suspect;
 use hearth_compiler::function_name::plain_function;
 use hearth_localize::localization::Localization;
@@ -29,10 +29,10 @@ impl Results {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
+    pub fn read(path: &Path) -> Result<Self> {
         let text = match fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+            text => text.map_err(|source| Error::Read { path: path.to_owned(), source })?,
         };
         let all = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         Ok(Self { path: path.to_owned(), all })
@@ -42,12 +42,12 @@ impl Results {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn add(&mut self, replayed: Replayed) -> anyhow::Result<()> {
+    pub fn add(&mut self, replayed: Replayed) -> Result<()> {
         let written = OpenOptions::new().create(true).append(true).open(&self.path).and_then(|mut file| {
             // A line that was cut off when the last replay was killed must not swallow this one.
             writeln!(file, "\n{}", serde_json::to_string(&replayed)?)
         });
-        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        written.map_err(|source| Error::Write { path: self.path.clone(), source })?;
         self.all.push(replayed);
         Ok(())
     }
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::summary::Summary;
     use hearth_compiler::spent::Spent;
-    use hearth_localize::oracle::Kind;
+    use hearth_localize::oracle::Symptom;
     use std::time::Duration;
 
     fn suspect(rank: u32, source: &str, function: &str) -> Suspect {
@@ -226,7 +226,7 @@ mod tests {
             functions: vec!["fold".to_owned()],
         };
         let found = Localization {
-            kind: Kind::WrongCode,
+            symptom: Symptom::WrongCode,
             files: vec![suspect(1, "/s/gcc/gone.c", ""), suspect(3, "/s/gcc/one.c", "")],
             functions: vec![
                 suspect(2, "/s/gcc/x.c", "fold(int)"),

@@ -43,6 +43,15 @@ impl<'a> Row<'a> {
 }
 
 /// How well bugs were localized; all of them count.
+///
+/// ```
+/// use hearth_experiment::summary::Summary;
+///
+/// let ranks = [[1, 7], [3, 30]];
+/// let summary = Summary::new(ranks.iter().map(|ranks| &ranks[..]), 100);
+/// assert_eq!(summary.top, [1, 2, 2, 2]);
+/// assert_eq!(summary.mean_first_rank, 2.0);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// How many bugs.

@@ -2,7 +2,7 @@
 
 use crate::bugs::Bug;
 use crate::results::{Setting, VERSION};
-use hearth_localize::request::{Request, Way};
+use hearth_localize::assignment::{Assignment, Way};
 use hearth_localize::technique::Technique;
 use std::path::Path;
 
@@ -55,13 +55,13 @@ impl<'a> Task<'a> {
     }
 
     /// What is asked for, given the program and its text.
-    pub(crate) fn request<'b>(
+    pub(crate) fn assignment<'b>(
         &self,
         experiment: &Experiment<'b>,
         program: &'b Path,
         text: &'b [u8],
-    ) -> Request<'b> {
-        Request {
+    ) -> Assignment<'b> {
+        Assignment {
             subject: experiment.subject,
             program,
             text,

@@ -1,6 +1,6 @@
 //! Questions to the daemon from as many threads as there are cores, each with a connection of its own.
 
-use anyhow::Context;
+use crate::error::{Error, Result};
 use hearth_client::protocol::Address;
 use hearth_client::protocol::{Encoding, RunRef};
 use hearth_client::{Ask, Connection};
@@ -16,10 +16,10 @@ impl Connections {
     ///
     /// # Errors
     /// If the daemon cannot be reached or started.
-    pub fn open(address: &Address) -> anyhow::Result<Self> {
+    pub fn open(address: &Address) -> Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let connections = (0..cores).map(|_| Connection::open_at(address, Encoding::Bincode));
-        Ok(Self(connections.collect::<Result<_, _>>()?))
+        Ok(Self(connections.collect::<hearth_client::Result<_>>()?))
     }
 
     /// One of them.
@@ -39,14 +39,14 @@ impl Connections {
     ///
     /// # Errors
     /// The first that a call had.
-    pub fn each<T: Sync, R: Send>(
+    pub fn each<T: Sync, R: Send, E: From<Error> + Send>(
         &mut self,
         items: &[T],
         deadline: Instant,
-        work: impl Fn(&mut Connection, &T) -> anyhow::Result<R> + Sync,
-    ) -> anyhow::Result<Vec<Option<R>>> {
+        work: impl Fn(&mut Connection, &T) -> Result<R, E> + Sync,
+    ) -> Result<Vec<Option<R>>, E> {
         let next = AtomicUsize::new(0);
-        let take = |connection: &mut Connection| -> anyhow::Result<Vec<(usize, R)>> {
+        let take = |connection: &mut Connection| -> Result<Vec<(usize, R)>, E> {
             let mut done = Vec::new();
             while Instant::now() < deadline {
                 let index = next.fetch_add(1, Ordering::Relaxed);
@@ -57,12 +57,12 @@ impl Connections {
         };
         let take = &take;
         let mut answers: Vec<Option<R>> = items.iter().map(|_| None).collect();
-        std::thread::scope(|scope| -> anyhow::Result<()> {
+        std::thread::scope(|scope| -> Result<(), E> {
             let threads: Vec<_> =
                 self.0.iter_mut().map(|connection| scope.spawn(move || take(connection))).collect();
             for thread in threads {
-                let done = thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"));
-                for (index, answer) in done.context("localization")?? {
+                let done = thread.join().map_err(|_| Error::Panicked)?;
+                for (index, answer) in done? {
                     answers[index] = Some(answer);
                 }
             }

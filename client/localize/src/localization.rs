@@ -1,6 +1,6 @@
 //! What comes of a localization: rankings, witnesses, and how far it is while it lasts.
 
-use crate::oracle::{Kind, Verdict};
+use crate::oracle::{Symptom, Verdict};
 use hearth_client::protocol::Suspect;
 use hearth_compiler::spent::Spent;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use std::time::Duration;
 /// What was found.
 #[derive(Debug)]
 pub struct Localization {
-    /// What kind of bug it is.
-    pub kind: Kind,
+    /// How the bug shows.
+    pub symptom: Symptom,
     /// Files, the most suspicious first.
     pub files: Vec<Suspect>,
     /// Functions, the most suspicious first.

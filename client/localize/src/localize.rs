@@ -1,14 +1,13 @@
 //! Localizes a bug: judges what is close to the failing compile, and ranks by what they executed.
 
+use crate::assignment::Assignment;
 use crate::connections::Connections;
+use crate::error::{Error, Result};
+use crate::investigation::Investigation;
 use crate::localization::{Localization, Progress};
-use crate::oracle::{Kind, Oracle, Refusal};
+use crate::oracle::{Oracle, Refusal, Symptom};
 use crate::rank::{Stack, is_of_the_machine};
-use crate::request::Request;
-use crate::session::Session;
-use crate::technique::Technique;
 use crate::witness::{self, Mutants, OptionSets};
-use anyhow::bail;
 use hearth_client::protocol::{Coverage, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask};
 use hearth_compiler::spent::Spent;
@@ -32,26 +31,29 @@ const OPTIONS_SHARE: f64 = 0.6;
 /// If the program does not fail as it should, or the daemon cannot.
 pub fn localize(
     connections: &mut Connections,
-    request: &Request<'_>,
+    assignment: &Assignment<'_>,
     tell: impl Fn(&Progress) + Sync,
-) -> Result<Localization, Refusal> {
+) -> Result<Localization> {
     let started = Instant::now();
-    let budget = request.way.budget.min(LONGEST);
+    let budget = assignment.way.budget.min(LONGEST);
     let budget = budget.saturating_sub(budget.mul_f64(RESERVE).min(LONGEST_RESERVE));
     let deadline = started + budget;
     let toolchain =
-        Toolchain::new(connections.one(), request.subject, request.program, request.way.launcher)?;
-    let (fail, pass) = (request.fail.clone(), request.pass.clone());
-    let reference = request.reference.map(|subject| {
-        Toolchain::new(connections.one(), subject, request.program, request.way.launcher)
+        Toolchain::new(connections.one(), assignment.subject, assignment.program, assignment.way.launcher)?;
+    let (fail, pass) = (assignment.fail.clone(), assignment.pass.clone());
+    let reference = assignment.reference.map(|subject| {
+        Toolchain::new(connections.one(), subject, assignment.program, assignment.way.launcher)
             .map(|toolchain| (toolchain, subject))
     });
     let mut oracle =
-        Oracle::new(connections.one(), toolchain, reference.transpose()?, request.text, fail, pass)?;
-    let found = prepare(connections, &mut oracle, request).and_then(|mutants| {
+        Oracle::new(connections.one(), toolchain, reference.transpose()?, assignment.text, fail, pass)?;
+    let found = prepare(connections, &mut oracle, assignment).and_then(|mutants| {
         let prepared = started.elapsed();
-        let session = Session::new(connections, &oracle, request, started, deadline, &tell);
-        Ok(Localization { prepared, ..find(session, mutants, started + budget.mul_f64(OPTIONS_SHARE))? })
+        let investigation = Investigation::new(connections, &oracle, assignment, started, deadline, &tell);
+        Ok(Localization {
+            prepared,
+            ..find(investigation, mutants, started + budget.mul_f64(OPTIONS_SHARE))?
+        })
     });
     connections.forget([oracle.failing_run]);
     found
@@ -61,41 +63,41 @@ pub fn localize(
 fn prepare<'a>(
     connections: &mut Connections,
     oracle: &mut Oracle,
-    request: &'a Request<'a>,
-) -> Result<Option<Mutants<'a>>, Refusal> {
-    if request.way.screen && request.technique.mutates() {
-        oracle.screen(connections.one(), request.text)?;
+    assignment: &'a Assignment<'a>,
+) -> Result<Option<Mutants<'a>>> {
+    if assignment.way.screen && assignment.technique.mutates() {
+        oracle.screen(connections.one(), assignment.text)?;
     }
-    if request.technique == Technique::Options && !oracle.toolchain.has_options() {
-        return Err(Refusal::NoOptions);
+    if !assignment.technique.mutates() && !oracle.toolchain.has_options() {
+        return Err(Refusal::NoOptions.into());
     }
-    let mutants = request.technique.mutates().then(|| Mutants::new(request)).transpose()?.flatten();
-    let is_text_needed = !request.technique.is_own() || !oracle.toolchain.has_options();
+    let mutants = assignment.technique.mutates().then(|| Mutants::new(assignment)).transpose()?.flatten();
+    let is_text_needed = !assignment.technique.is_own() || !oracle.toolchain.has_options();
     if mutants.is_none() && is_text_needed {
-        return Err(Refusal::NotText);
+        return Err(Refusal::NotText.into());
     }
     // With a name it is not forgotten, however many others come and go.
     let (run, name) = (RunRef::Id(oracle.failing_run), format!("failing, of process {}", std::process::id()));
-    connections.one().call(Ask::Name { run, name }).map_err(anyhow::Error::from)?;
+    connections.one().call(Ask::Name { run, name })?;
     Ok(mutants)
 }
 
 /// Finds witnesses, ranks, and has all runs but the failing one forgotten.
 fn find(
-    mut session: Session<'_>,
+    mut investigation: Investigation<'_>,
     mutants: Option<Mutants<'_>>,
     options_deadline: Instant,
-) -> anyhow::Result<Localization> {
-    let rankings = judge(&mut session, mutants, options_deadline);
-    session.forget();
+) -> Result<Localization> {
+    let rankings = judge(&mut investigation, mutants, options_deadline);
+    investigation.forget();
     let Rankings { files, functions, lines, is_complete } = rankings?;
-    let Session { connections, oracle, started, witnesses, samples, ranking, .. } = session;
+    let Investigation { connections, oracle, started, witnesses, samples, ranking, .. } = investigation;
     let mut executed = |level| {
         coverage_of(connections, oracle.failing_run, level)
             .map(|coverage| coverage.files.len().max(coverage.functions.len()) as u32)
     };
     Ok(Localization {
-        kind: oracle.kind.clone(),
+        symptom: oracle.symptom.clone(),
         files,
         functions,
         lines,
@@ -111,10 +113,10 @@ fn find(
 }
 
 /// What a run executed.
-fn coverage_of(connections: &mut Connections, run: u64, level: Level) -> anyhow::Result<Coverage> {
+fn coverage_of(connections: &mut Connections, run: u64, level: Level) -> Result<Coverage> {
     match connections.one().call(Ask::Spectrum { run: RunRef::Id(run), level, counts: false })? {
         Answer::Coverage(coverage) => Ok(coverage),
-        other => bail!("the daemon answers {other:?}"),
+        other => Err(Error::answers(other)),
     }
 }
 
@@ -128,44 +130,45 @@ struct Rankings {
 
 /// Finds witnesses, and ranks. Options end earlier where mutants come after them.
 fn judge(
-    session: &mut Session<'_>,
+    investigation: &mut Investigation<'_>,
     mutants: Option<Mutants<'_>>,
     options_deadline: Instant,
-) -> anyhow::Result<Rankings> {
-    let (technique, deadline, limit) = (session.request.technique, session.deadline, session.request.limit);
+) -> Result<Rankings> {
+    let (technique, deadline, limit) =
+        (investigation.assignment.technique, investigation.deadline, investigation.assignment.limit);
     let mut is_complete = true;
-    if matches!(session.oracle.kind, Kind::Crash(_)) && technique.is_own() {
-        look_at_crash(session)?;
+    if matches!(investigation.oracle.symptom, Symptom::Crash(_)) && technique.is_own() {
+        look_at_crash(investigation)?;
     }
-    if technique.is_own() && session.oracle.toolchain.has_options() {
+    if technique.is_own() && investigation.oracle.toolchain.has_options() {
         let deadline = if mutants.is_some() { options_deadline } else { deadline };
-        let mut option_sets = OptionSets::new(session)?;
-        is_complete &= witness::find(session, &mut option_sets, deadline)?;
+        let mut option_sets = OptionSets::new(investigation)?;
+        is_complete &= witness::find(investigation, &mut option_sets, deadline)?;
     }
     if let Some(mut mutants) = mutants {
-        is_complete &= witness::find(session, &mut mutants, deadline)?;
+        is_complete &= witness::find(investigation, &mut mutants, deadline)?;
     }
-    session.sample_now()?;
+    investigation.sample_now()?;
     Ok(Rankings {
-        files: session.rank(Level::Files, limit)?,
-        functions: session.rank(Level::Functions, limit)?,
-        lines: session.rank(Level::Lines, LINES)?,
+        files: investigation.rank(Level::Files, limit)?,
+        functions: investigation.rank(Level::Functions, limit)?,
+        lines: investigation.rank(Level::Lines, LINES)?,
         is_complete,
     })
 }
 
 /// Learns what every crash executes, and what was under way in this one.
-fn look_at_crash(session: &mut Session<'_>) -> anyhow::Result<()> {
-    let Oracle { toolchain, fail, failing_run, .. } = session.oracle;
-    toolchain.crash_on_purpose(session.connections.one(), &mut session.evidence.innocent)?;
-    if session.request.technique != Technique::Fused {
+fn look_at_crash(investigation: &mut Investigation<'_>) -> Result<()> {
+    let Oracle { toolchain, fail, failing_run, .. } = investigation.oracle;
+    toolchain.crash_on_purpose(investigation.connections.one(), &mut investigation.evidence.innocent)?;
+    if !investigation.assignment.technique.reads_stack() {
         return Ok(());
     }
-    let mut frames = toolchain.stack(session.connections.one(), session.request.text, fail)?;
+    let mut frames = toolchain.stack(investigation.connections.one(), investigation.assignment.text, fail)?;
     let compiler = toolchain.compiler();
     let is_reporter = |source: &str| compiler.reporters().iter().any(|name| source.contains(name));
     frames.retain(|frame| !is_reporter(&frame.source) && !is_of_the_machine(&frame.source));
-    let executed = coverage_of(session.connections, *failing_run, Level::Functions)?;
-    session.evidence.stack = Stack::new(&frames, &executed.functions);
+    let executed = coverage_of(investigation.connections, *failing_run, Level::Functions)?;
+    investigation.evidence.stack = Stack::new(&frames, &executed.functions);
     Ok(())
 }

@@ -2,6 +2,15 @@
 //!
 //! Code that a program checks itself with (calls of `abort`, `printf` and the like, what `main` returns) is left alone,
 //! and so are headers.
+//!
+//! ```
+//! use hearth_localize::mutate::{ParsedProgram, rules};
+//!
+//! let program = ParsedProgram::new(b"int a = 3; int main(void) { return a; }").expect("it is text");
+//! let mut random = fastrand::Rng::with_seed(1);
+//! let mutants = rules().into_iter().filter_map(|rule| program.mutate(rule, &mut random));
+//! assert!(mutants.count() > 0);
+//! ```
 
 pub mod ingredients;
 mod insert;
@@ -13,7 +22,7 @@ pub use operators::Operator;
 pub use rules::{Change, Rule, Unary, rules};
 
 use fastrand::Rng;
-use ingredients::Pool;
+use ingredients::Ingredients;
 use names::Names;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -28,7 +37,7 @@ struct Edit {
 
 /// A program that can be mutated.
 #[derive(Debug)]
-pub struct Program {
+pub struct ParsedProgram {
     text: String,
     tree: Tree,
     names: Names,
@@ -38,7 +47,7 @@ pub struct Program {
     checkers: HashSet<String>,
 }
 
-impl Program {
+impl ParsedProgram {
     /// Parses a program; `None` if it is no UTF-8 text.
     #[must_use]
     pub fn new(text: &[u8]) -> Option<Self> {
@@ -64,13 +73,18 @@ impl Program {
 
     /// Applies an operator at a place chosen at random; `None` if there is none.
     #[must_use]
-    pub fn apply(&self, operator: Operator, pool: &Pool, random: &mut Rng) -> Option<String> {
+    pub fn apply(&self, operator: Operator, ingredients: &Ingredients, random: &mut Rng) -> Option<String> {
         let edits = match operator {
-            Operator::Branch => self.insert_branch(pool, random)?,
-            Operator::Loop => self.insert_loop(pool, random)?,
-            Operator::Call => self.insert_call(pool, random)?,
+            Operator::Branch => self.insert_branch(ingredients, random)?,
+            Operator::Loop => self.insert_loop(ingredients, random)?,
+            Operator::Call => self.insert_call(ingredients, random)?,
             Operator::Goto => self.insert_goto(random)?,
-            _ => vec![random.choice(self.edits(&operator.rules()))?],
+            Operator::Qualifier
+            | Operator::Modifier
+            | Operator::Variable
+            | Operator::Constant
+            | Operator::Unary
+            | Operator::Binary => vec![random.choice(self.edits(&operator.rules()))?],
         };
         Some(self.edited(&edits))
     }

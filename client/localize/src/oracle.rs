@@ -7,6 +7,7 @@ mod verdict;
 pub use refusal::Refusal;
 pub use verdict::{Reason, Verdict};
 
+use crate::error::Result;
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
 use hearth_compiler::compiled::Compiled;
@@ -16,9 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// What kind of bug it is.
+/// How the bug shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum Symptom {
     /// The compiler crashes, and says this.
     Crash(String),
     /// The compiled program behaves differently from what the passing options make of it.
@@ -43,8 +44,8 @@ pub struct Oracle {
     pub toolchain: Toolchain,
     /// The tools that compile it to pass: the same with other options, or another compiler's.
     reference: Toolchain,
-    /// What kind of bug it is.
-    pub kind: Kind,
+    /// How the bug shows.
+    pub symptom: Symptom,
     /// The options with which it fails.
     pub fail: Vec<String>,
     /// The options with which it passes; a crash needs none.
@@ -94,7 +95,7 @@ impl Oracle {
         text: &[u8],
         fail: Vec<String>,
         pass: Option<Vec<String>>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self> {
         // Another compiler is given the same options unless others are named.
         let pass = pass.or_else(|| reference.is_some().then(|| fail.clone()));
         let (fail_text, mut pass_text) = (shown(&fail), shown(pass.as_deref().unwrap_or_default()));
@@ -107,7 +108,7 @@ impl Oracle {
         let oracle = Self {
             toolchain,
             reference,
-            kind: Kind::WrongCode,
+            symptom: Symptom::WrongCode,
             fail,
             pass,
             failing_run: compile.run,
@@ -133,31 +134,33 @@ impl Oracle {
         failing: Compiled,
         fail_text: String,
         pass_text: String,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self> {
         let passing = match (&self.pass, &failing) {
             (Some(pass), _) => self.reference.compile_only(connection, text, pass)?,
             (None, Compiled::Crash(crash)) => {
-                self.kind = Kind::Crash(crash.clone());
+                self.symptom = Symptom::Crash(crash.clone());
                 return Ok(self);
             }
-            (None, Compiled::Refused(problem)) => return Err(Refusal::of_compiler(&fail_text, problem)),
-            (None, Compiled::Code(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }),
+            (None, Compiled::Refused(problem)) => {
+                return Err(Refusal::of_compiler(&fail_text, problem).into());
+            }
+            (None, Compiled::Code(_)) => return Err(Refusal::NothingToCompare { fail: fail_text }.into()),
         };
         let (failing, passing) = match (failing, passing) {
-            (Compiled::Refused(problem), _) => return Err(Refusal::of_compiler(&fail_text, &problem)),
-            (_, Compiled::Refused(problem)) => return Err(Refusal::of_compiler(&pass_text, &problem)),
+            (Compiled::Refused(problem), _) => return Err(Refusal::of_compiler(&fail_text, &problem).into()),
+            (_, Compiled::Refused(problem)) => return Err(Refusal::of_compiler(&pass_text, &problem).into()),
             (Compiled::Crash(one), Compiled::Crash(other)) => {
                 let behaviour =
                     if one == other { format!("crash: {one}") } else { format!("crashes: {one}, {other}") };
-                return Err(Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour });
+                return Err(Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour }.into());
             }
             (Compiled::Crash(crash), _) => {
-                self.kind = Kind::Crash(crash);
+                self.symptom = Symptom::Crash(crash);
                 return Ok(self);
             }
             (_, Compiled::Crash(crash)) => {
                 let behaviour = format!("compiles; the crash with {pass_text} is another matter: {crash}");
-                return Err(Refusal::Passes { fail: fail_text, pass: pass_text, behaviour });
+                return Err(Refusal::Passes { fail: fail_text, pass: pass_text, behaviour }.into());
             }
             (Compiled::Code(failing), Compiled::Code(passing)) => (failing, passing),
         };
@@ -166,20 +169,21 @@ impl Oracle {
         for (executed, options) in [(&failing, &fail_text), (&passing, &pass_text)] {
             let options = options.clone();
             match executed {
-                Executed::Flaky => return Err(Refusal::Flaky { options }),
-                Executed::DoesNotLink => return Err(Refusal::DoesNotLink { options }),
+                Executed::Flaky => return Err(Refusal::Flaky { options }.into()),
+                Executed::DoesNotLink => return Err(Refusal::DoesNotLink { options }.into()),
                 Executed::Behaves(_) | Executed::Limit => {}
             }
         }
         let Executed::Behaves(passing) = passing else {
-            return Err(Refusal::DoesNotEnd { options: pass_text });
+            return Err(Refusal::DoesNotEnd { options: pass_text }.into());
         };
         if failing == Executed::Behaves(passing.clone()) {
             let behaviour = passing.outcome.to_string();
-            return Err(match passing.outcome {
+            let refusal = match passing.outcome {
                 Outcome::Exited(0) => Refusal::Passes { fail: fail_text, pass: pass_text, behaviour },
                 _ => Refusal::FailsBoth { fail: fail_text, pass: pass_text, behaviour },
-            });
+            };
+            return Err(refusal.into());
         }
         self.ending = Some(passing.outcome);
         let expected = Executed::Behaves(passing);
@@ -199,16 +203,19 @@ impl Oracle {
     ///
     /// # Errors
     /// If the failing program is one of them, or nothing can tell.
-    pub fn screen(&mut self, connection: &mut Connection, text: &[u8]) -> Result<(), Refusal> {
-        if self.kind != Kind::WrongCode {
-            return Ok(());
+    pub fn screen(&mut self, connection: &mut Connection, text: &[u8]) -> Result<()> {
+        match self.symptom {
+            Symptom::WrongCode => {}
+            Symptom::Crash(_) => return Ok(()),
         }
         if !self.reference.can_screen() {
-            return Err(Refusal::NoScreen);
+            return Err(Refusal::NoScreen.into());
         }
         self.undefined = Some(Mutex::default());
         match self.is_undefined(connection, text)? {
-            true => Err(Refusal::Undefined { options: shown(self.pass.as_deref().unwrap_or_default()) }),
+            true => {
+                Err(Refusal::Undefined { options: shown(self.pass.as_deref().unwrap_or_default()) }.into())
+            }
             false => Ok(()),
         }
     }
@@ -217,24 +224,19 @@ impl Oracle {
     ///
     /// # Errors
     /// If the daemon cannot.
-    pub fn judge(
-        &self,
-        connection: &mut Connection,
-        text: &[u8],
-        options: &[String],
-    ) -> anyhow::Result<Judged> {
+    pub fn judge(&self, connection: &mut Connection, text: &[u8], options: &[String]) -> Result<Judged> {
         let compile = self.toolchain.compile(connection, text, options)?;
         let (run, lines) = (compile.run, compile.lines);
         let judged = |verdict| Judged { verdict, run, lines };
         let unusable = |reason| Ok(judged(Verdict::Unusable(reason)));
-        let code = match (compile.compiled, &self.kind) {
+        let code = match (compile.compiled, &self.symptom) {
             (Compiled::Refused(_), _) => return unusable(Reason::DoesNotCompile),
-            (Compiled::Crash(crash), Kind::Crash(same)) if crash == *same => {
+            (Compiled::Crash(crash), Symptom::Crash(same)) if crash == *same => {
                 return Ok(judged(Verdict::Fail));
             }
             (Compiled::Crash(_), _) => return unusable(Reason::OtherCrash),
-            (Compiled::Code(_), Kind::Crash(_)) => return Ok(judged(Verdict::Pass)),
-            (Compiled::Code(code), Kind::WrongCode) => code,
+            (Compiled::Code(_), Symptom::Crash(_)) => return Ok(judged(Verdict::Pass)),
+            (Compiled::Code(code), Symptom::WrongCode) => code,
         };
         let found = self.executed(connection, &self.toolchain, code)?;
         // The failing program may be one that does not end.
@@ -260,7 +262,7 @@ impl Oracle {
     }
 
     /// Does a program do what C leaves undefined? No if nobody wants to know.
-    fn is_undefined(&self, connection: &mut Connection, text: &[u8]) -> anyhow::Result<bool> {
+    fn is_undefined(&self, connection: &mut Connection, text: &[u8]) -> Result<bool> {
         let Some(undefined) = &self.undefined else { return Ok(false) };
         let hash = xxh3_128(text);
         if let Some(&known) = locked(undefined).get(&hash) {
@@ -289,7 +291,7 @@ impl Oracle {
         connection: &mut Connection,
         toolchain: &Toolchain,
         code: Vec<u8>,
-    ) -> anyhow::Result<Executed> {
+    ) -> Result<Executed> {
         self.executed_in(connection, toolchain, code).map(|(executed, _)| executed)
     }
 
@@ -299,7 +301,7 @@ impl Oracle {
         connection: &mut Connection,
         toolchain: &Toolchain,
         code: Vec<u8>,
-    ) -> anyhow::Result<(Executed, Duration)> {
+    ) -> Result<(Executed, Duration)> {
         let hash = xxh3_128(&code);
         let mut time = Duration::ZERO;
         if let Some(known) = locked(&self.known).get(&hash) {
@@ -309,9 +311,15 @@ impl Oracle {
             None => Executed::DoesNotLink,
             Some(program) => {
                 let first = toolchain.execute(connection, &program)?;
-                let is_limit = !matches!(first.outcome, Outcome::Exited(_) | Outcome::Signalled(_));
                 let began = Instant::now();
-                let again = if is_limit { None } else { Some(toolchain.execute(connection, &program)?) };
+                let again = match first.outcome {
+                    Outcome::Exited(_) | Outcome::Signalled(_) => {
+                        Some(toolchain.execute(connection, &program)?)
+                    }
+                    Outcome::TimedOut | Outcome::OutOfMemory | Outcome::OutputLimit | Outcome::ZygoteLost => {
+                        None
+                    }
+                };
                 time = began.elapsed();
                 match again {
                     None => Executed::Limit,
@@ -325,7 +333,7 @@ impl Oracle {
     }
 
     /// What the passing options make of a program.
-    fn expected(&self, connection: &mut Connection, text: &[u8]) -> anyhow::Result<Option<Executed>> {
+    fn expected(&self, connection: &mut Connection, text: &[u8]) -> Result<Option<Executed>> {
         let hash = xxh3_128(text);
         if let Some(expected) = locked(&self.expected).get(&hash) {
             return Ok(expected.clone());

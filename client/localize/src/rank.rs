@@ -5,10 +5,10 @@ mod stack;
 
 pub use stack::Stack;
 
+use crate::assignment::Assignment;
+use crate::error::{Error, Result};
 use crate::oracle::Oracle;
-use crate::request::Request;
 use crate::technique::Technique;
-use anyhow::bail;
 use fuse::{fuse, weigh};
 use hearth_client::protocol::{Aggregation, Formula, Level, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
@@ -47,15 +47,15 @@ pub struct Ranker<'a> {
     /// What judged.
     pub oracle: &'a Oracle,
     /// What is to be localized.
-    pub request: &'a Request<'a>,
+    pub assignment: &'a Assignment<'a>,
     /// What it follows from.
     pub evidence: &'a Evidence,
 }
 
 impl Ranker<'_> {
     /// The most suspicious files, functions or lines; all for a limit of 0.
-    pub fn rank(&mut self, level: Level, limit: u32) -> anyhow::Result<Vec<Suspect>> {
-        let mut ranking = match self.request.technique {
+    pub fn rank(&mut self, level: Level, limit: u32) -> Result<Vec<Suspect>> {
+        let mut ranking = match self.assignment.technique {
             Technique::Options => self.rank_options(level)?,
             Technique::Diwi(_) | Technique::Recbi(_) => self.rank_programs(PAPERS, level)?,
             Technique::Fused if level == Level::Files => self.fused(level)?,
@@ -68,7 +68,7 @@ impl Ranker<'_> {
     }
 
     /// What options, mutants and the stack say together.
-    fn fused(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
+    fn fused(&mut self, level: Level) -> Result<Vec<Suspect>> {
         let options = self.rank_options(level)?;
         let programs = self.rank_programs(VOTES, level)?;
         Ok(fuse([options, programs, self.evidence.stack.rank(level)]))
@@ -76,13 +76,13 @@ impl Ranker<'_> {
 
     /// What options say. What failing mutants lack is not guilty where options differ, either; the other way round,
     /// options take out too much.
-    fn rank_options(&mut self, level: Level) -> anyhow::Result<Vec<Suspect>> {
-        let Evidence { options, programs, .. } = self.evidence;
+    fn rank_options(&mut self, level: Level) -> Result<Vec<Suspect>> {
+        let Evidence { options, programs, innocent: _, stack: _ } = self.evidence;
         self.rank_by(VOTES, options, &programs.failing, level)
     }
 
     /// What mutants say.
-    fn rank_programs(&mut self, way: (Formula, Aggregation), level: Level) -> anyhow::Result<Vec<Suspect>> {
+    fn rank_programs(&mut self, way: (Formula, Aggregation), level: Level) -> Result<Vec<Suspect>> {
         self.rank_by(way, &self.evidence.programs, &[], level)
     }
 
@@ -92,17 +92,16 @@ impl Ranker<'_> {
         runs: &Runs,
         also_failing: &[u64],
         level: Level,
-    ) -> anyhow::Result<Vec<Suspect>> {
-        let formula = self.request.way.formula.unwrap_or(formula);
-        let aggregation = self.request.way.aggregation.unwrap_or(aggregation);
+    ) -> Result<Vec<Suspect>> {
+        let formula = self.assignment.way.formula.unwrap_or(formula);
+        let aggregation = self.assignment.way.aggregation.unwrap_or(aggregation);
         if runs.passing.is_empty() {
             // Without a passing one all lines are alike.
             return Ok(Vec::new());
         }
         let refer = |runs: &[u64]| runs.iter().map(|&run| RunRef::Id(run)).collect::<Vec<_>>();
         let mut failing = vec![RunRef::Id(self.oracle.failing_run)];
-        // The papers compare with the failing program alone.
-        if formula == Formula::Votes {
+        if compares_all_failing(formula) {
             failing.extend(refer(&runs.failing));
             failing.extend(refer(also_failing));
         }
@@ -116,11 +115,11 @@ impl Ranker<'_> {
             aggregation,
             level,
             limit: 0,
-            counts: self.request.way.counts,
+            counts: self.assignment.way.counts,
             without: self.left_out(),
         })? {
             Answer::Ranking(ranking) => Ok(ranking),
-            other => bail!("the daemon answers {other:?}"),
+            other => Err(Error::answers(other)),
         }
     }
 
@@ -131,6 +130,19 @@ impl Ranker<'_> {
             out.extend(self.oracle.toolchain.compiler().reporters().iter().map(|&name| name.to_owned()));
         }
         out
+    }
+}
+
+/// Does a formula compare with all that fails? The papers compare with the failing program alone.
+fn compares_all_failing(formula: Formula) -> bool {
+    match formula {
+        Formula::Votes => true,
+        Formula::Ochiai
+        | Formula::Tarantula
+        | Formula::Jaccard
+        | Formula::Dstar
+        | Formula::Op2
+        | Formula::Barinel => false,
     }
 }
 

@@ -76,12 +76,36 @@ impl Technique {
     /// Is it Hearth's own? The others rank as the papers do.
     #[must_use]
     pub fn is_own(self) -> bool {
-        matches!(self, Self::Fused | Self::Options)
+        match self {
+            Self::Fused | Self::Options => true,
+            Self::Diwi(_) | Self::Recbi(_) => false,
+        }
     }
 
     /// Does it mutate the program?
     #[must_use]
     pub fn mutates(self) -> bool {
-        self != Self::Options
+        match self {
+            Self::Fused | Self::Diwi(_) | Self::Recbi(_) => true,
+            Self::Options => false,
+        }
+    }
+
+    /// Does it insert parts of other programs?
+    #[must_use]
+    pub fn inserts(self) -> bool {
+        match self {
+            Self::Fused | Self::Recbi(_) => true,
+            Self::Options | Self::Diwi(_) => false,
+        }
+    }
+
+    /// Does it rank by the stack of a crash, too?
+    #[must_use]
+    pub fn reads_stack(self) -> bool {
+        match self {
+            Self::Fused => true,
+            Self::Options | Self::Diwi(_) | Self::Recbi(_) => false,
+        }
     }
 }

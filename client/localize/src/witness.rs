@@ -6,8 +6,9 @@ mod option_sets;
 pub use mutants::Mutants;
 pub use option_sets::OptionSets;
 
+use crate::error::Result;
+use crate::investigation::Investigation;
 use crate::oracle::Judged;
-use crate::session::Session;
 use std::time::Instant;
 
 /// Something to judge: a program, the options to compile it with, and how the change is shown.
@@ -22,7 +23,7 @@ pub struct Candidate<'a> {
 
 /// A source of witnesses. It has the same candidates in the same order on all machines: what it learns counts between
 /// batches, whose size depends on nothing else.
-pub trait Source {
+pub trait WitnessSource {
     /// How many candidates it has, if that is known.
     fn all(&self) -> Option<usize> {
         None
@@ -39,10 +40,10 @@ pub trait Source {
     ///
     /// # Errors
     /// If the daemon cannot.
-    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> anyhow::Result<()>;
+    fn learn(&mut self, investigation: &mut Investigation<'_>, judged: Vec<Option<Judged>>) -> Result<()>;
 
     /// Decides which runs rankings need when it is over.
-    fn finish(&mut self, _session: &mut Session<'_>) {}
+    fn finish(&mut self, _investigation: &mut Investigation<'_>) {}
 }
 
 /// Judges what a source has until the time is over, the ranking stays as it is, or there is no more. Says whether it was
@@ -50,24 +51,28 @@ pub trait Source {
 ///
 /// # Errors
 /// If the daemon cannot.
-pub fn find(session: &mut Session<'_>, source: &mut dyn Source, deadline: Instant) -> anyhow::Result<bool> {
-    session.begin(source.all());
+pub fn find(
+    investigation: &mut Investigation<'_>,
+    source: &mut dyn WitnessSource,
+    deadline: Instant,
+) -> Result<bool> {
+    investigation.begin(source.all());
     let is_complete = loop {
-        if session.is_settled() || source.is_done() {
+        if investigation.is_settled() || source.is_done() {
             break true;
         }
         if Instant::now() >= deadline {
             break false;
         }
-        let judged = session.judge(&source.next_batch(), deadline)?;
+        let judged = investigation.judge(&source.next_batch(), deadline)?;
         let is_whole = judged.iter().all(Option::is_some);
-        source.learn(session, judged)?;
-        session.sample()?;
+        source.learn(investigation, judged)?;
+        investigation.sample()?;
         if !is_whole {
-            break session.is_settled();
+            break investigation.is_settled();
         }
     };
-    session.end();
-    source.finish(session);
+    investigation.end();
+    source.finish(investigation);
     Ok(is_complete)
 }

@@ -2,7 +2,7 @@
 
 use hearth_protocol::{
     Aggregation, Answer, Ask, Body, Encoding, FRAME_LIMIT, FailureKind, Formula, Hello, Level, Limits,
-    Measure, Order, Outcome, Reply, Request, RunInput, RunRef, Welcome, decode, encode,
+    Measure, Observe, Order, Outcome, Reply, Request, RunInput, RunRef, Welcome, decode, encode,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -89,6 +89,8 @@ fn every_name_is_in_the_document() {
         names::<Aggregation>(nonsense),
         names::<Level>(nonsense),
         names::<Measure>(nonsense),
+        names::<Observe>(nonsense),
+        names::<Encoding>(nonsense),
         names::<Outcome>(nonsense),
         names::<RunRef>(nonsense),
         names::<Order>(field),

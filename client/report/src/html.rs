@@ -12,7 +12,7 @@ use crate::names::FileNames;
 use crate::plot::{Axis, LineChart, Paper, Series};
 use hearth_client::protocol::Suspect;
 use hearth_localize::localization::{Localization, Sample};
-use hearth_localize::oracle::{Kind, Verdict};
+use hearth_localize::oracle::{Symptom, Verdict};
 use rankings::file_name;
 use std::time::Duration;
 
@@ -87,17 +87,17 @@ pub fn page(about: &About<'_>, found: &Localization, source_of: impl Fn(&str) ->
 
 fn title(about: &About<'_>, found: &Localization) -> String {
     let (subject, program) = (Escaped(about.subject), Escaped(about.program));
-    match found.kind {
-        Kind::Crash(_) => format!("{subject} crashes on {program}"),
-        Kind::WrongCode => format!("{subject} compiles {program} to wrong code"),
+    match found.symptom {
+        Symptom::Crash(_) => format!("{subject} crashes on {program}"),
+        Symptom::WrongCode => format!("{subject} compiles {program} to wrong code"),
     }
 }
 
 /// What failed, how, and what it took.
 fn facts(about: &About<'_>, found: &Localization, names: &FileNames) -> String {
-    let crash = match &found.kind {
-        Kind::Crash(message) => format!("<pre class=\"message\">{}</pre>\n", Escaped(message)),
-        Kind::WrongCode => String::new(),
+    let crash = match &found.symptom {
+        Symptom::Crash(message) => format!("<pre class=\"message\">{}</pre>\n", Escaped(message)),
+        Symptom::WrongCode => String::new(),
     };
     // Of equals, which have the last one's rank, none is named.
     let first = |suspects: &[Suspect], kind: &str, name: &dyn Fn(&Suspect) -> String| match suspects.first() {

@@ -13,7 +13,7 @@ use hearth_client::{Ask, protocol::Address};
 use hearth_compiler::toolchain::Toolchain;
 use hearth_experiment::bugs;
 use hearth_localize::connections::Connections;
-use hearth_localize::mutate::{Program, rules};
+use hearth_localize::mutate::{ParsedProgram, rules};
 use hearth_localize::oracle::{Oracle, Verdict};
 use hearth_subject::{Store, Subject, recipes, source};
 use std::collections::BTreeSet;
@@ -56,13 +56,17 @@ fn measure(hearth: &Path, subject: &Subject, program: &Path, repeat: usize) -> a
     };
     let judge = |connections: &mut Connections, oracle: &Oracle, mutants: &[String]| {
         let began = Instant::now();
-        let judged = connections.each(mutants, began + Duration::from_secs(3600), |connection, mutant| {
-            let judged = oracle.judge(connection, mutant.as_bytes(), &oracle.fail)?;
-            if judged.run > 0 {
-                connection.call(Ask::Forget { runs: vec![RunRef::Id(judged.run)] })?;
-            }
-            Ok(judged.verdict)
-        })?;
+        let judged = connections.each(
+            mutants,
+            began + Duration::from_secs(3600),
+            |connection, mutant| -> anyhow::Result<_> {
+                let judged = oracle.judge(connection, mutant.as_bytes(), &oracle.fail)?;
+                if judged.run > 0 {
+                    connection.call(Ask::Forget { runs: vec![RunRef::Id(judged.run)] })?;
+                }
+                Ok(judged.verdict)
+            },
+        )?;
         anyhow::Ok((judged.into_iter().flatten().collect::<Vec<Verdict>>(), began.elapsed()))
     };
     // This also gets everything warm.
@@ -145,7 +149,7 @@ impl Measured {
 
 /// Different mutants by DiWi's rules, the same in every run.
 fn mutants(text: &[u8]) -> anyhow::Result<Vec<String>> {
-    let program = Program::new(text).context("the program is no text")?;
+    let program = ParsedProgram::new(text).context("the program is no text")?;
     let (rules, mut random, mut known) = (rules(), Rng::with_seed(1), BTreeSet::new());
     let mut mutants = Vec::new();
     for _ in 0..100 * MUTANTS {

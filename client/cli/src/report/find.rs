@@ -1,6 +1,6 @@
 //! Finds the notes and data files of a tree and pairs them up.
 
-use super::object::path_of;
+use crate::source_path::path_of;
 use hearth_coverage::gcov::data_name;
 use hearth_coverage::name_text;
 use std::collections::BTreeMap;

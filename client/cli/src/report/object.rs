@@ -1,12 +1,12 @@
 //! Reads the two files of one object and computes its counts.
 
 use super::find::Object;
+use crate::source_path::path_of;
 use hearth_coverage::gcov::{Counters, Data, Notes, ObjectCoverage, ObjectMap, Workspace};
 use hearth_coverage::name_text;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -69,11 +69,6 @@ impl Worker {
         let coverage = ObjectCoverage::new(&map, &counters, &mut self.workspace);
         Ok((map, unusable(&object.notes, coverage)?))
     }
-}
-
-/// The path that a source's name stands for.
-pub fn path_of(name: &str) -> PathBuf {
-    PathBuf::from(OsString::from_vec(name_text::to_bytes(name).into_owned()))
 }
 
 /// Makes the names of sources whole where the notes do not say in which directory the compiler ran: clang's do not,

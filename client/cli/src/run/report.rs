@@ -1,25 +1,30 @@
 //! A run's coverage as a report, from its counters in memory.
 
+use crate::format::Format;
 use crate::libstdcxx;
-use clap::ValueEnum;
-use hearth_coverage::format::{Branches, Report};
-use hearth_coverage::format::{gcov_json, lcov};
+use hearth_coverage::format::{Branches, Report, gcov_json};
 use hearth_coverage::gcov::{Counters, ObjectCoverage, Workspace};
-use hearth_runner::error::{Error, Result};
-use hearth_runner::{CoveredRun, SubjectMap};
+use hearth_runner::error::Error;
+use hearth_runner::{CoveredRun, Observe, SubjectMap};
 use std::path::Path;
 
 /// The formats of a run's report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// lcov's tracefile (.info)
-    Lcov,
-    /// gcov's JSON with branches, one document per object
-    GcovJson,
+pub const FORMATS: &[(Format, &str)] = &[
+    (Format::Lcov, "lcov's tracefile (.info)"),
+    (Format::GcovJson, "gcov's JSON with branches, one document per object"),
+];
+
+/// What must be observed of a run for its report.
+pub fn needs(format: Format) -> Observe {
+    match format {
+        Format::Lcov | Format::GcovJson | Format::Cobertura | Format::Text | Format::Json => {
+            Observe::Counters
+        }
+    }
 }
 
 /// The report of an answer whose counters were kept.
-pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &CoveredRun) -> Result<Vec<u8>> {
+pub fn text(format: Format, map: Option<&SubjectMap>, answer: &CoveredRun) -> anyhow::Result<Vec<u8>> {
     let no_counters = |reason: &str| Error::Counters(reason.to_owned());
     answer.spectrum.as_ref().map_err(|reason| no_counters(reason))?;
     let map = map.ok_or_else(|| no_counters("the subject is not instrumented"))?;
@@ -39,8 +44,10 @@ pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &CoveredRun)
             let counters = Counters::from_values(place.map, &mut || values.next().copied().unwrap_or(0));
             let coverage = ObjectCoverage::new(place.map, &counters, &mut workspace)?;
             match format {
-                ReportFormat::Lcov => coverage.add_to(&mut report, place.map, Branches::All),
-                ReportFormat::GcovJson => {
+                Format::Lcov | Format::Cobertura | Format::Text | Format::Json => {
+                    coverage.add_to(&mut report, place.map, Branches::All);
+                }
+                Format::GcovJson => {
                     let data = Path::new(&name).with_extension("gcda");
                     writer.write(&data.to_string_lossy(), place.map, &coverage, &mut text, &mut |_| {});
                 }
@@ -48,8 +55,11 @@ pub fn text(format: ReportFormat, map: Option<&SubjectMap>, answer: &CoveredRun)
             Ok(())
         })?;
     }
-    if format == ReportFormat::Lcov {
-        lcov::write(&report, true, &mut text);
+    match format {
+        Format::Lcov | Format::Cobertura | Format::Text | Format::Json => {
+            format.write(&report, true, &mut text)?;
+        }
+        Format::GcovJson => {}
     }
     Ok(text)
 }

@@ -1,12 +1,10 @@
 //! Lines of source with their counts before them.
 
+use crate::source_path::path_of;
 use hearth_client::protocol::{FileLines, FunctionCount};
-use hearth_coverage::name_text;
 use hearth_subject::Store;
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Lines of source shown around those that are annotated.
@@ -106,8 +104,7 @@ impl Sources {
     /// A file's lines with their counts; in a delta with the sign of the run that has more.
     pub fn annotate(&self, file: &FileLines, painter: &Painter, out: &mut Vec<u8>) -> io::Result<()> {
         writeln!(out, "\n{}", painter.signed('@', self.short(&file.source)))?;
-        let text = fs::read(OsStr::from_bytes(&name_text::to_bytes(&file.source)))
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text = fs::read(path_of(&file.source)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let lines: Vec<&str> = text.as_deref().map(|text| text.lines().collect()).unwrap_or_default();
         if let Err(error) = &text {
             writeln!(out, "  (its text cannot be read: {error})")?;

@@ -4,7 +4,7 @@
 use super::changelog::{self, Fix};
 use super::dejagnu::{self, Action, Test};
 use super::{Bug, BugKind};
-use anyhow::Context;
+use crate::error::{Error, Result};
 use hearth_client::Connection;
 use hearth_client::protocol::Outcome;
 use hearth_compiler::compiled::Compiled;
@@ -14,6 +14,7 @@ use hearth_localize::connections::Connections;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -74,15 +75,15 @@ pub fn find(
     connections: &mut Connections,
     sources: &Sources<'_>,
     tell: impl Fn(usize, usize, usize) + Sync,
-) -> anyhow::Result<Vec<Bug>> {
+) -> Result<Vec<Bug>> {
     let fixes = read_fixes(sources)?;
     let programs = new_programs(sources, &fixes)?;
     let (tried, count) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let deadline = Instant::now() + WHOLE_LIMIT;
     let toolchain = Toolchain::new(connections.one(), sources.name, sources.new, sources.launcher)?;
-    let found = connections.each(&programs, deadline, |connection, (report, program)| {
+    let found = connections.each(&programs, deadline, |connection, (report, program)| -> Result<_> {
         let bug = try_program(connection, sources, &toolchain, *report, program, &fixes[report])
-            .with_context(|| format!("trying {program}"))?;
+            .map_err(|error| Error::Trying { program: program.clone(), source: Box::new(error) })?;
         let count = count.fetch_add(usize::from(bug.is_some()), Ordering::Relaxed);
         tell(tried.fetch_add(1, Ordering::Relaxed) + 1, programs.len(), count + usize::from(bug.is_some()));
         Ok(bug)
@@ -93,11 +94,11 @@ pub fn find(
 }
 
 /// The fixes by report, with the files that the subject has.
-fn read_fixes(sources: &Sources<'_>) -> anyhow::Result<BTreeMap<u32, Fix>> {
+fn read_fixes(sources: &Sources<'_>) -> Result<BTreeMap<u32, Fix>> {
     let mut fixes: BTreeMap<u32, Fix> = BTreeMap::new();
     for log in LOGS {
         let path = sources.new.join(log);
-        let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = fs::read(&path).map_err(|source| Error::Read { path, source })?;
         let directory = &log[..log.find("ChangeLog").unwrap_or_default()];
         for (report, fix) in changelog::fixes(&String::from_utf8_lossy(&text), BRANCHED) {
             let known = fixes.entry(report).or_default();
@@ -121,12 +122,12 @@ fn old_name(subject: &Path, directory: &str, file: &str) -> Option<String> {
 }
 
 /// The programs that are new and belong to a report with a known fix.
-fn new_programs(sources: &Sources<'_>, fixes: &BTreeMap<u32, Fix>) -> anyhow::Result<Vec<(u32, String)>> {
+fn new_programs(sources: &Sources<'_>, fixes: &BTreeMap<u32, Fix>) -> Result<Vec<(u32, String)>> {
     let mut programs = Vec::new();
     let mut directories: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
     while let Some(directory) = directories.pop() {
         let whole = sources.new.join(&directory);
-        for entry in fs::read_dir(&whole).with_context(|| format!("cannot list {}", whole.display()))? {
+        for entry in fs::read_dir(&whole).map_err(|source| Error::List { path: whole, source })? {
             let entry = entry?;
             let path = directory.join(entry.file_name());
             if entry.file_type()?.is_dir() {
@@ -159,7 +160,7 @@ fn try_program(
     report: u32,
     program: &str,
     fix: &Fix,
-) -> anyhow::Result<Option<Bug>> {
+) -> Result<Option<Bug>> {
     let path = sources.new.join(program);
     let text = fs::read(&path)?;
     let Some(test) = dejagnu::read(program, &String::from_utf8_lossy(&text)) else { return Ok(None) };
@@ -213,7 +214,7 @@ fn try_subject(
     test: &Test,
     text: &[u8],
     options: &[String],
-) -> anyhow::Result<Tried> {
+) -> Result<Tried> {
     let assembly = match toolchain.compile_only(connection, text, options)? {
         Compiled::Crash(crash) => return Ok(Tried::Crash(crash)),
         Compiled::Refused(_) => return Ok(Tried::Refused),
@@ -226,7 +227,7 @@ fn try_subject(
 }
 
 /// The same with the driver of the new compiler.
-fn try_driver(sources: &Sources<'_>, test: &Test, path: &Path, options: &[String]) -> anyhow::Result<Tried> {
+fn try_driver(sources: &Sources<'_>, test: &Test, path: &Path, options: &[String]) -> Result<Tried> {
     let (driver, scratch) = (sources.new_driver, tempfile::tempdir_in(sources.scratch)?);
     let output = scratch.path().join("program");
     let mut compile = Command::new(driver);
@@ -235,21 +236,19 @@ fn try_driver(sources: &Sources<'_>, test: &Test, path: &Path, options: &[String
         Action::Run => compile.arg("-lm"),
         Action::Compile => compile.arg("-S"),
     };
-    let needed = || format!("{driver} is needed; install the package {driver}");
-    let status = run(&mut compile).with_context(needed)?;
+    let status = run(&mut compile).map_err(|source| Error::NoDriver { driver: driver.to_owned(), source })?;
     if !status.is_some_and(|status| status.success()) {
         return Ok(Tried::Refused);
     }
     if test.action == Action::Compile {
         return Ok(Tried::Fine);
     }
-    let status =
-        run(Command::new(&output).current_dir(scratch.path())).context("cannot run a test program")?;
+    let status = run(Command::new(&output).current_dir(scratch.path())).map_err(Error::NotRun)?;
     Ok(if status.is_some_and(|status| status.success()) { Tried::Fine } else { Tried::WrongCode })
 }
 
 /// Runs a command; ends it, and what it has started, when it takes too long.
-fn run(command: &mut Command) -> anyhow::Result<Option<ExitStatus>> {
+fn run(command: &mut Command) -> io::Result<Option<ExitStatus>> {
     let mut child =
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let deadline = Instant::now() + TOOL_LIMIT;

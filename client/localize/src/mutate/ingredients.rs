@@ -1,8 +1,8 @@
 //! What RecBi inserts, taken from the compiler's own test programs: conditions of branches and of loops, and
 //! functions with calls of them. They refer to nothing but variables, which are renamed to the program's own.
 
-use super::names::{Kind, Names};
-use super::{Program, c_parser, nodes};
+use super::names::{Names, VariableKind};
+use super::{ParsedProgram, c_parser, nodes};
 use std::collections::HashSet;
 use std::fs;
 use std::hash::Hash;
@@ -20,7 +20,7 @@ const PROGRAM_LIMIT_BYTES: u64 = 64 << 10;
 
 /// The ingredients of each kind, all different.
 #[derive(Debug, Default)]
-pub struct Pool {
+pub struct Ingredients {
     pub(super) branches: Vec<Phrase>,
     pub(super) loops: Vec<Phrase>,
     pub(super) calls: Vec<Call>,
@@ -39,7 +39,7 @@ pub(super) struct Phrase {
 /// A variable that is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Need {
-    pub kind: Kind,
+    pub kind: VariableKind,
     /// Is it assigned to?
     pub is_changed: bool,
 }
@@ -55,7 +55,7 @@ pub(super) struct Call {
     pub arguments: Phrase,
 }
 
-impl Pool {
+impl Ingredients {
     /// Is there nothing in it?
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -65,15 +65,15 @@ impl Pool {
     /// The ingredients of some programs.
     #[must_use]
     pub fn new(programs: impl Iterator<Item = String>) -> Self {
-        let mut pool = Self::default();
-        let Some(mut parser) = c_parser() else { return pool };
-        for program in programs.filter_map(|text| Program::parse(text, &mut parser)) {
-            pool.collect(&program);
+        let mut ingredients = Self::default();
+        let Some(mut parser) = c_parser() else { return ingredients };
+        for program in programs.filter_map(|text| ParsedProgram::parse(text, &mut parser)) {
+            ingredients.collect(&program);
         }
-        unique(&mut pool.branches);
-        unique(&mut pool.loops);
-        unique(&mut pool.calls);
-        pool
+        unique(&mut ingredients.branches);
+        unique(&mut ingredients.loops);
+        unique(&mut ingredients.calls);
+        ingredients
     }
 
     /// The ingredients of the C programs of a directory, by name; of `limit` of them, evenly chosen, if there are more.
@@ -93,7 +93,7 @@ impl Pool {
         Ok(Self::new(small.filter_map(|path| fs::read_to_string(path).ok())))
     }
 
-    fn collect(&mut self, program: &Program) {
+    fn collect(&mut self, program: &ParsedProgram) {
         let functions: Vec<(&str, Node<'_>)> = nodes(program.tree.root_node())
             .filter(|node| node.kind() == "function_definition")
             .filter_map(|node| Some((function_name(node, &program.text)?, node)))
@@ -193,7 +193,7 @@ fn is_changed(node: Node<'_>) -> bool {
 }
 
 /// A call of a function of the same program.
-fn call(node: Node<'_>, functions: &[(&str, Node<'_>)], program: &Program) -> Option<Call> {
+fn call(node: Node<'_>, functions: &[(&str, Node<'_>)], program: &ParsedProgram) -> Option<Call> {
     let text = &program.text;
     let called = &text[node.child_by_field_name("function")?.byte_range()];
     let arguments = node.child_by_field_name("arguments")?;
@@ -222,7 +222,7 @@ fn function_name<'a>(node: Node<'_>, text: &'a str) -> Option<&'a str> {
 
 /// Can a function stand in another program, and does it end? It takes numbers, uses only its own variables, and has
 /// no loop but those that count to a small number.
-fn is_self_contained(function: Node<'_>, program: &Program) -> bool {
+fn is_self_contained(function: Node<'_>, program: &ParsedProgram) -> bool {
     let text = &program.text;
     let is_own = |name: Node<'_>| {
         let found = program.names.find(&text[name.byte_range()], name.start_byte());

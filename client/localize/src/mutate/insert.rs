@@ -5,9 +5,9 @@
 //! made, or the program would pass whatever the compiler does: what contains a check, or calls a function that does,
 //! is neither made to depend on a condition nor jumped over, and is repeated by `do`, which runs it at least once.
 
-use super::ingredients::{Phrase, Pool};
+use super::ingredients::{Ingredients, Phrase};
 use super::names::name_in;
-use super::{Edit, Program, is_directive, nodes};
+use super::{Edit, ParsedProgram, is_directive, nodes};
 use fastrand::Rng;
 use std::collections::HashSet;
 use tree_sitter::Node;
@@ -18,17 +18,17 @@ const TRIES: usize = 50;
 /// conditions do not depend on what the loop does, and would hold for ever.
 const ROUNDS: usize = 8;
 
-impl Program {
-    pub(super) fn insert_branch(&self, pool: &Pool, random: &mut Rng) -> Option<Vec<Edit>> {
+impl ParsedProgram {
+    pub(super) fn insert_branch(&self, ingredients: &Ingredients, random: &mut Rng) -> Option<Vec<Edit>> {
         let places = self.places(|place| !self.holds_check(place));
-        let (_, place, condition) = self.fitting(&places, &pool.branches, |phrase| phrase, random)?;
+        let (_, place, condition) = self.fitting(&places, &ingredients.branches, |phrase| phrase, random)?;
         Some(around(place, &format!("if ({condition}) "), ""))
     }
 
-    pub(super) fn insert_loop(&self, pool: &Pool, random: &mut Rng) -> Option<Vec<Edit>> {
+    pub(super) fn insert_loop(&self, ingredients: &Ingredients, random: &mut Rng) -> Option<Vec<Edit>> {
         // A `break` of the loop around it would only end the inserted one.
         let places = self.places(|place| !leaves(place));
-        let (_, place, condition) = self.fitting(&places, &pool.loops, |phrase| phrase, random)?;
+        let (_, place, condition) = self.fitting(&places, &ingredients.loops, |phrase| phrase, random)?;
         let rounds = self.fresh("rounds");
         let start = format!("{{ int {rounds} = {ROUNDS};");
         let test = format!("while (({condition}) && {rounds}-- > 0)");
@@ -38,9 +38,10 @@ impl Program {
         })
     }
 
-    pub(super) fn insert_call(&self, pool: &Pool, random: &mut Rng) -> Option<Vec<Edit>> {
+    pub(super) fn insert_call(&self, ingredients: &Ingredients, random: &mut Rng) -> Option<Vec<Edit>> {
         let places = self.places(|_| true);
-        let (call, place, arguments) = self.fitting(&places, &pool.calls, |call| &call.arguments, random)?;
+        let (call, place, arguments) =
+            self.fitting(&places, &ingredients.calls, |call| &call.arguments, random)?;
         let name = self.fresh("called");
         let mut definition = call.function.clone();
         definition.replace_range(call.name.clone(), &name);

@@ -11,7 +11,7 @@ use tree_sitter::{Node, Tree};
 pub struct Names {
     variables: Vec<Variable>,
     /// Types that the program names.
-    types: HashMap<String, Kind>,
+    types: HashMap<String, VariableKind>,
     main: Option<Range<usize>>,
 }
 
@@ -23,7 +23,7 @@ pub struct Variable {
     /// Its type as text: the specifiers and what the declarator adds, without qualifiers.
     form: String,
     /// What it is, if its type is understood.
-    pub kind: Option<Kind>,
+    pub kind: Option<VariableKind>,
     /// Can it not be assigned to?
     pub is_fixed: bool,
     /// From its declaration to the end of its block.
@@ -32,7 +32,7 @@ pub struct Variable {
 
 /// Variables of one kind are compatible: one may stand for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum VariableKind {
     /// Of any size, signed or not.
     Integer,
     /// Of any size.
@@ -113,23 +113,29 @@ impl Names {
     }
 
     /// What a declaration makes of a name.
-    fn kind(&self, node: Node<'_>, specifier: Node<'_>, declarator: Node<'_>, text: &str) -> Option<Kind> {
+    fn kind(
+        &self,
+        node: Node<'_>,
+        specifier: Node<'_>,
+        declarator: Node<'_>,
+        text: &str,
+    ) -> Option<VariableKind> {
         let whole = &text[node.byte_range()];
         if whole.contains("vector_size") || whole.contains("omplex") {
             return None;
         }
         let specifier_text = &text[specifier.byte_range()];
         match declarator.kind() {
-            "pointer_declarator" | "array_declarator" => Some(Kind::Pointer),
+            "pointer_declarator" | "array_declarator" => Some(VariableKind::Pointer),
             "identifier" | "type_identifier" => match specifier.kind() {
                 "primitive_type" | "sized_type_specifier" => kind_of_type(specifier_text),
-                "enum_specifier" => Some(Kind::Integer),
+                "enum_specifier" => Some(VariableKind::Integer),
                 "type_identifier" => match self.types.get(specifier_text) {
                     Some(&kind) => Some(kind),
                     // What the compiler defines: `__UINT32_TYPE__`, `__int128`.
                     None => (specifier_text.starts_with("__")
                         && specifier_text.to_lowercase().contains("int"))
-                    .then_some(Kind::Integer),
+                    .then_some(VariableKind::Integer),
                 },
                 _ => None,
             },
@@ -170,13 +176,13 @@ impl Names {
 }
 
 /// What a type of the language is; `None` if it has no values.
-pub fn kind_of_type(text: &str) -> Option<Kind> {
+pub fn kind_of_type(text: &str) -> Option<VariableKind> {
     if text.contains("void") {
         None
     } else if text.contains("double") || text.contains("float") {
-        Some(Kind::Floating)
+        Some(VariableKind::Floating)
     } else {
-        Some(Kind::Integer)
+        Some(VariableKind::Integer)
     }
 }
 

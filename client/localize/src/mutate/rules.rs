@@ -1,6 +1,6 @@
 //! DiWi's rules: one kind of small change each, as "replace `+` by `-`" is one wherever it is applied.
 
-use super::{Edit, Program};
+use super::{Edit, ParsedProgram};
 use std::fmt;
 use tree_sitter::Node;
 
@@ -163,7 +163,7 @@ impl Unary {
     }
 }
 
-impl Program {
+impl ParsedProgram {
     /// The changes of a rule that are made at a node.
     pub(super) fn edits_at(&self, rule: Rule, node: Node<'_>, edits: &mut Vec<Edit>) {
         let text = &self.text[node.byte_range()];

@@ -13,7 +13,7 @@ int main (void)\n{\n  int k[2] = { 5, 0x10 };\n  a = f (k, 2) % 9;\n  if (a != 4
 return 0;\n}\n";
 
 fn texts(rule: Rule) -> Vec<String> {
-    let program = Program::new(TEXT.as_bytes()).expect("it is text");
+    let program = ParsedProgram::new(TEXT.as_bytes()).expect("it is text");
     program.edits(&[rule]).iter().map(|edit| program.edited(std::slice::from_ref(edit))).collect()
 }
 
@@ -55,14 +55,14 @@ fn each_kind_changes_what_it_should_and_nothing_else() {
         );
     }
     let guarded = "#if __INT_MAX__ > 9\n#include <stdio.h>\nint x = 3;\n#else\nint x = 4;\n#endif\n";
-    let program = Program::new(guarded.as_bytes()).expect("it is text");
+    let program = ParsedProgram::new(guarded.as_bytes()).expect("it is text");
     assert_eq!(program.edits(&[Rule::ChangeConstant(Change::Zero)]).len(), 2, "not the condition's");
 }
 
 #[test]
 fn modifiers_replace_what_excludes_them() {
     let check = |text: &str, rule: Rule, expected: &[&str]| {
-        let program = Program::new(text.as_bytes()).expect("it is text");
+        let program = ParsedProgram::new(text.as_bytes()).expect("it is text");
         let edits = program.edits(&[rule]);
         let texts: Vec<String> =
             edits.iter().map(|edit| program.edited(std::slice::from_ref(edit))).collect();
@@ -81,7 +81,7 @@ fn modifiers_replace_what_excludes_them() {
 #[test]
 fn unary_operators_are_replaced_and_removed() {
     let text = "int f (int a, int *p)\n{ for (; a; a--) p[0]++; return~a - !a + -(a + 1) + ~(a * 2); }\n";
-    let program = Program::new(text.as_bytes()).expect("it is text");
+    let program = ParsedProgram::new(text.as_bytes()).expect("it is text");
     let edits = program.edits(&Operator::Unary.rules());
     let made: BTreeSet<String> =
         edits.iter().map(|edit| program.edited(std::slice::from_ref(edit))).collect();
@@ -99,20 +99,20 @@ fn unary_operators_are_replaced_and_removed() {
 
 #[test]
 fn an_operator_makes_any_change_of_its_rules() {
-    let program = Program::new(TEXT.as_bytes()).expect("it is text");
-    let pool = Pool::default();
+    let program = ParsedProgram::new(TEXT.as_bytes()).expect("it is text");
+    let ingredients = Ingredients::default();
     for operator in &Operator::ALL[4..] {
         let possible: BTreeSet<String> = operator.rules().into_iter().flat_map(texts).collect();
         let mut random = Rng::with_seed(3);
         let made: BTreeSet<String> =
-            (0..2000).filter_map(|_| program.apply(*operator, &pool, &mut random)).collect();
+            (0..2000).filter_map(|_| program.apply(*operator, &ingredients, &mut random)).collect();
         assert_eq!(made, possible, "{operator}");
     }
     for operator in &Operator::ALL[..3] {
         assert_eq!(
-            program.apply(*operator, &pool, &mut Rng::with_seed(3)),
+            program.apply(*operator, &ingredients, &mut Rng::with_seed(3)),
             None,
-            "an empty pool has nothing"
+            "there is nothing to insert"
         );
     }
 }

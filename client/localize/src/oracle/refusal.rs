@@ -96,15 +96,6 @@ pub enum Refusal {
         "the program is no UTF-8 text, so it cannot be mutated; make it UTF-8, or use --technique options"
     )]
     NotText,
-    /// The daemon cannot.
-    #[error(transparent)]
-    Daemon(#[from] anyhow::Error),
-}
-
-impl From<hearth_compiler::error::Error> for Refusal {
-    fn from(error: hearth_compiler::error::Error) -> Self {
-        Self::Daemon(error.into())
-    }
 }
 
 impl Refusal {

@@ -2,7 +2,7 @@
 //! those it is compared with in the paper.
 
 use super::actor_critic::{ActorCritic, Step};
-use super::quality::{Quality, Rewards};
+use super::quality::{Rewards, WitnessSet};
 use super::{Choice, Rules};
 use crate::mutate::Operator;
 use fastrand::Rng;
@@ -26,7 +26,7 @@ pub struct Operators {
     guide: Guide,
     ranked: Rules<Operator>,
     learner: ActorCritic,
-    quality: Quality,
+    witnesses: WitnessSet,
     rewards: Rewards,
 }
 
@@ -59,18 +59,22 @@ impl Operators {
             guide,
             ranked: Rules::new(Operator::ALL.to_vec(), choice, random),
             learner: ActorCritic::new(Operator::ALL.len(), random),
-            quality: Quality::new(Quality::ALPHA),
+            witnesses: WitnessSet::new(WitnessSet::ALPHA),
             rewards: Rewards::new(Operator::ALL.len()),
         }
     }
 
     /// The next operator. Several may be chosen before what they brought is known.
     pub fn next(&mut self, random: &mut Rng) -> Chosen {
-        if self.guide == Guide::ActorCritic {
-            let step = self.learner.choose(random);
-            return Chosen { operator: Operator::ALL[step.action()], step: Some(step) };
+        match self.guide {
+            Guide::ActorCritic => {
+                let step = self.learner.choose(random);
+                Chosen { operator: Operator::ALL[step.action()], step: Some(step) }
+            }
+            Guide::MetropolisHastings | Guide::Random | Guide::Filter => {
+                Chosen { operator: self.ranked.next(random), step: None }
+            }
         }
-        Chosen { operator: self.ranked.next(random), step: None }
     }
 
     /// Takes note of what an operator brought: a passing program, or none (it had no place, its mutant was known, or
@@ -80,9 +84,9 @@ impl Operators {
         let passed = passed.filter(|distances| !distances.accepted.contains(&0.0));
         let improvement = match (self.guide, passed) {
             (Guide::ActorCritic | Guide::Filter, Some(Distances { accepted, failing })) => {
-                self.quality.offer(accepted, failing)
+                self.witnesses.offer(accepted, failing)
             }
-            _ => 0.0,
+            (Guide::MetropolisHastings | Guide::Random, Some(_)) | (_, None) => 0.0,
         };
         let accepted = passed.filter(|_| improvement >= 0.0).map(|distances| mean(distances.accepted));
         if let Some(step) = chosen.step {

@@ -2,9 +2,9 @@
 //!
 //! Distances are those of the compiler's coverage, from 0 (the same lines) to 1 (none in common).
 
-/// The quality of the accepted witnesses (formulas 1 to 5).
+/// The accepted witnesses, as far as their quality follows from them (formulas 1 to 5).
 #[derive(Debug)]
-pub struct Quality {
+pub struct WitnessSet {
     /// How much diversity counts; similarity counts for the rest. The paper's alpha.
     alpha: f64,
     count: usize,
@@ -14,11 +14,11 @@ pub struct Quality {
     diversity: f64,
 }
 
-impl Quality {
+impl WitnessSet {
     /// The paper's alpha.
     pub const ALPHA: f64 = 0.8;
 
-    /// Of no witnesses.
+    /// No witnesses.
     #[must_use]
     pub fn new(alpha: f64) -> Self {
         Self { alpha, count: 0, similarity: 0.0, diversity: 0.0 }
@@ -26,7 +26,7 @@ impl Quality {
 
     /// The quality: diversity and similarity, each on average, times the number of witnesses.
     #[must_use]
-    pub fn value(&self) -> f64 {
+    pub fn quality(&self) -> f64 {
         // The sum of pairs over n (n - 1) / 2, times n; one witness has no diversity.
         let diversity = match self.count {
             0 | 1 => 0.0,
@@ -39,14 +39,14 @@ impl Quality {
     /// failing one.
     #[must_use]
     pub fn improvement(&self, accepted: &[f64], failing: f64) -> f64 {
-        self.with(accepted, failing).value() - self.value()
+        self.with(accepted, failing).quality() - self.quality()
     }
 
     /// Takes a passing program among the accepted ones unless that lowers the quality. Says by how much it improves it:
     /// it was accepted if that is not negative.
     pub fn offer(&mut self, accepted: &[f64], failing: f64) -> f64 {
         let with = self.with(accepted, failing);
-        let improvement = with.value() - self.value();
+        let improvement = with.quality() - self.quality();
         if improvement >= 0.0 {
             *self = with;
         }
@@ -119,32 +119,32 @@ mod tests {
 
     #[test]
     fn numbers_are_those_computed_by_hand() {
-        let mut quality = Quality::new(Quality::ALPHA);
+        let mut witnesses = WitnessSet::new(WitnessSet::ALPHA);
         // 0.2 * 0.9
-        close(quality.offer(&[], 0.1), 0.18);
+        close(witnesses.offer(&[], 0.1), 0.18);
         // 2 * (0.8 * 0.5 + 0.2 * (0.9 + 0.7) / 2) = 1.12
-        close(quality.offer(&[0.5], 0.3), 0.94);
+        close(witnesses.offer(&[0.5], 0.3), 0.94);
         // 3 * (0.8 * (0.5 + 0.1 + 0.2) / 3 + 0.2 * (0.9 + 0.7 + 0.8) / 3) = 1.12: no worse, so accepted
-        close(quality.offer(&[0.1, 0.2], 0.2), 0.0);
-        close(quality.value(), 1.12);
+        close(witnesses.offer(&[0.1, 0.2], 0.2), 0.0);
+        close(witnesses.quality(), 1.12);
     }
 
     #[test]
     fn what_lowers_the_quality_is_not_accepted() {
-        let mut quality = Quality::new(Quality::ALPHA);
-        quality.offer(&[], 0.9);
-        quality.offer(&[0.8], 0.9);
+        let mut witnesses = WitnessSet::new(WitnessSet::ALPHA);
+        witnesses.offer(&[], 0.9);
+        witnesses.offer(&[0.8], 0.9);
         // 3 * (0.8 * 0.8 / 3 + 0.2 * 0.2 / 3) is less than 2 * (0.8 * 0.8 + 0.2 * 0.1).
-        close(quality.offer(&[0.0, 0.0], 1.0), 0.64 + 0.04 - 1.32);
-        close(quality.value(), 1.32);
-        assert!(quality.offer(&[0.8, 0.8], 0.9) > 0.0, "there are still two");
+        close(witnesses.offer(&[0.0, 0.0], 1.0), 0.64 + 0.04 - 1.32);
+        close(witnesses.quality(), 1.32);
+        assert!(witnesses.offer(&[0.8, 0.8], 0.9) > 0.0, "there are still two");
     }
 
     #[test]
     fn sums_agree_with_the_formulas() {
         let mut random = Rng::with_seed(5);
         for alpha in [0.0, 0.3, 0.8, 1.0] {
-            let mut quality = Quality::new(alpha);
+            let mut witnesses = WitnessSet::new(alpha);
             let (mut distances, mut failing): (Vec<Vec<f64>>, Vec<f64>) = (Vec::new(), Vec::new());
             let mut rejected = 0;
             for _ in 0..40 {
@@ -159,14 +159,14 @@ mod tests {
                 wider.push([row.clone(), vec![0.0]].concat());
                 further.push(far);
                 let improvement = written(alpha, &wider, &further) - before;
-                close(quality.improvement(&row, far), improvement);
-                close(quality.offer(&row, far), improvement);
+                close(witnesses.improvement(&row, far), improvement);
+                close(witnesses.offer(&row, far), improvement);
                 if improvement >= 0.0 {
                     (distances, failing) = (wider, further);
                 } else {
                     rejected += 1;
                 }
-                close(quality.value(), written(alpha, &distances, &failing));
+                close(witnesses.quality(), written(alpha, &distances, &failing));
             }
             assert!(rejected > 0 || alpha == 0.0, "similarity alone never falls");
         }

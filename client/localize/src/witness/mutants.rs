@@ -1,15 +1,15 @@
 //! Witness programs: mutants of the failing program that pass.
 
-use super::{Candidate, Source};
-use crate::mutate::ingredients::Pool;
-use crate::mutate::{Program, Rule, rules};
+use super::{Candidate, WitnessSource};
+use crate::assignment::Assignment;
+use crate::error::{Error, Result};
+use crate::investigation::Investigation;
+use crate::mutate::ingredients::Ingredients;
+use crate::mutate::{ParsedProgram, Rule, rules};
 use crate::oracle::{Judged, Verdict};
-use crate::request::Request;
 use crate::search::Rules;
 use crate::search::guide::{Chosen, Distances, Guide, Operators, mean};
-use crate::session::Session;
 use crate::technique::Technique;
-use anyhow::{Context, ensure};
 use fastrand::Rng;
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_128;
@@ -29,11 +29,11 @@ const INGREDIENTS: usize = 2000;
 
 /// Mutants of the failing program, by what was learned from those before.
 pub struct Mutants<'a> {
-    request: &'a Request<'a>,
+    assignment: &'a Assignment<'a>,
     random: Rng,
     mutator: Mutator,
     /// The programs that are mutated.
-    seeds: Vec<Program>,
+    seeds: Vec<ParsedProgram>,
     /// Failing mutants, which may be mutated further.
     failing: Vec<String>,
     /// Hashes of all that were made.
@@ -53,17 +53,17 @@ impl<'a> Mutants<'a> {
     ///
     /// # Errors
     /// If there are no ingredients where they should be.
-    pub fn new(request: &'a Request<'a>) -> anyhow::Result<Option<Self>> {
-        let Some(program) = Program::new(request.text) else { return Ok(None) };
-        let mut random = Rng::with_seed(request.seed);
-        let mutator = Mutator::new(request, &mut random)?;
+    pub fn new(assignment: &'a Assignment<'a>) -> Result<Option<Self>> {
+        let Some(program) = ParsedProgram::new(assignment.text) else { return Ok(None) };
+        let mut random = Rng::with_seed(assignment.seed);
+        let mutator = Mutator::new(assignment, &mut random)?;
         Ok(Some(Self {
-            request,
+            assignment,
             random,
             mutator,
             seeds: vec![program],
             failing: Vec::new(),
-            known: HashSet::from([xxh3_128(request.text)]),
+            known: HashSet::from([xxh3_128(assignment.text)]),
             accepted: Vec::new(),
             batch: Vec::new(),
             judged: 0,
@@ -77,10 +77,11 @@ impl<'a> Mutants<'a> {
     fn escalate(&mut self, has_no_more: bool) {
         let is_far = match self.accepted.is_empty() {
             true => has_no_more || self.judged >= self.next_escalation,
-            false => has_no_more && self.request.technique.is_own(),
+            false => has_no_more && self.assignment.technique.is_own(),
         };
         if is_far && !self.failing.is_empty() {
-            self.seeds = self.failing.drain(..).filter_map(|text| Program::new(text.as_bytes())).collect();
+            self.seeds =
+                self.failing.drain(..).filter_map(|text| ParsedProgram::new(text.as_bytes())).collect();
             self.next_escalation = self.judged + ESCALATION;
         } else {
             self.is_exhausted = has_no_more;
@@ -88,21 +89,21 @@ impl<'a> Mutants<'a> {
     }
 }
 
-impl Source for Mutants<'_> {
+impl WitnessSource for Mutants<'_> {
     fn is_done(&self) -> bool {
-        self.is_exhausted || self.judged >= self.request.count
+        self.is_exhausted || self.judged >= self.assignment.count
     }
 
     fn next_batch(&mut self) -> Vec<Candidate<'_>> {
-        let size = BATCH.min(self.request.count - self.judged);
+        let size = BATCH.min(self.assignment.count - self.judged);
         self.batch = self.mutator.batch(&self.seeds, &mut self.random, &mut self.known, size);
-        let options = &self.request.fail;
+        let options = &self.assignment.fail;
         let made = self.batch.iter().filter_map(|(pick, text)| Some((pick, text.as_ref()?)));
         made.map(|(pick, text)| Candidate { change: pick.to_string(), text: text.as_bytes(), options })
             .collect()
     }
 
-    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> anyhow::Result<()> {
+    fn learn(&mut self, investigation: &mut Investigation<'_>, judged: Vec<Option<Judged>>) -> Result<()> {
         let has_no_more = judged.is_empty();
         self.judged += judged.iter().flatten().count();
         let mut judged = judged.into_iter();
@@ -116,9 +117,9 @@ impl Source for Mutants<'_> {
             let Some(judged) = judged.next().flatten() else { continue };
             let passes = judged.verdict == Verdict::Pass && judged.run > 0;
             let distances =
-                passes.then(|| distances(session, &judged, &self.accepted)).transpose()?.flatten();
+                passes.then(|| distances(investigation, &judged, &self.accepted)).transpose()?.flatten();
             let is_accepted = self.mutator.learn(pick, distances);
-            let programs = &mut session.evidence.programs;
+            let programs = &mut investigation.evidence.programs;
             if is_accepted {
                 self.accepted.push(Accepted { run: judged.run, lines: judged.lines });
                 programs.passing.push(judged.run);
@@ -131,7 +132,7 @@ impl Source for Mutants<'_> {
                 self.failing.push(text);
             }
         }
-        session.connections.forget(useless);
+        investigation.connections.forget(useless);
         self.escalate(has_no_more);
         Ok(())
     }
@@ -145,20 +146,20 @@ struct Accepted {
 
 /// How far a passing run is from the accepted ones and the failing one; `None` if one of them executed the same lines.
 fn distances(
-    session: &mut Session<'_>,
+    investigation: &mut Investigation<'_>,
     judged: &Judged,
     accepted: &[Accepted],
-) -> anyhow::Result<Option<(Vec<f64>, f64)>> {
+) -> Result<Option<(Vec<f64>, f64)>> {
     let runs = |accepted: &mut dyn Iterator<Item = &Accepted>| {
         accepted.map(|accepted| accepted.run).collect::<Vec<u64>>()
     };
     let alike = runs(&mut accepted.iter().filter(|accepted| accepted.lines == judged.lines));
-    if session.distances(judged.run, &alike)?.contains(&0.0) {
+    if investigation.distances(judged.run, &alike)?.contains(&0.0) {
         return Ok(None);
     }
     let mut all = runs(&mut accepted.iter());
-    all.push(session.oracle.failing_run);
-    let mut distances = session.distances(judged.run, &all)?;
+    all.push(investigation.oracle.failing_run);
+    let mut distances = investigation.distances(judged.run, &all)?;
     Ok(distances.pop().map(|failing| (distances, failing)))
 }
 
@@ -167,7 +168,7 @@ enum Mutator {
     /// DiWi's rules.
     Rules(Box<Rules<Rule>>),
     /// RecBi's operators.
-    Operators(Box<Operators>, Pool),
+    Operators(Box<Operators>, Ingredients),
 }
 
 /// What was chosen for a mutant.
@@ -186,31 +187,32 @@ impl std::fmt::Display for Pick {
 }
 
 impl Mutator {
-    fn new(request: &Request<'_>, random: &mut Rng) -> anyhow::Result<Self> {
-        let guide = match request.technique {
+    fn new(assignment: &Assignment<'_>, random: &mut Rng) -> Result<Self> {
+        let guide = match assignment.technique {
             Technique::Diwi(choice) => {
                 return Ok(Self::Rules(Box::new(Rules::new(rules(), choice, random))));
             }
             Technique::Recbi(guide) => guide,
             Technique::Fused | Technique::Options => Guide::Filter,
         };
-        let pool = match request.way.ingredients {
+        let ingredients = match assignment.way.ingredients {
             Some(directory) => {
-                let pool = Pool::read(directory, INGREDIENTS)
-                    .with_context(|| format!("cannot read the programs in {}", directory.display()))?;
-                let advice = "--ingredients names a directory of C programs";
-                ensure!(!pool.is_empty(), "there is nothing to insert in {}; {advice}", directory.display());
-                pool
+                let ingredients = Ingredients::read(directory, INGREDIENTS)
+                    .map_err(|source| Error::Ingredients { directory: directory.to_owned(), source })?;
+                if ingredients.is_empty() {
+                    return Err(Error::NoIngredients(directory.to_owned()));
+                }
+                ingredients
             }
-            None => Pool::new(std::iter::once(String::from_utf8_lossy(request.text).into_owned())),
+            None => Ingredients::new(std::iter::once(String::from_utf8_lossy(assignment.text).into_owned())),
         };
-        Ok(Self::Operators(Box::new(Operators::new(guide, random)), pool))
+        Ok(Self::Operators(Box::new(Operators::new(guide, random)), ingredients))
     }
 
     /// Mutants that were not made before, with what made them, and what was chosen in between and made none.
     fn batch(
         &mut self,
-        seeds: &[Program],
+        seeds: &[ParsedProgram],
         random: &mut Rng,
         known: &mut HashSet<u128>,
         size: usize,
@@ -227,9 +229,9 @@ impl Mutator {
                     let rule = rules.next(random);
                     (Pick::Rule(rule), seed.mutate(rule, random))
                 }
-                Self::Operators(operators, pool) => {
+                Self::Operators(operators, ingredients) => {
                     let chosen = operators.next(random);
-                    let text = seed.apply(chosen.operator, pool, random);
+                    let text = seed.apply(chosen.operator, ingredients, random);
                     (Pick::Operator(chosen), text)
                 }
             };
@@ -254,7 +256,7 @@ impl Mutator {
                     distances.as_ref().map(|(accepted, failing)| Distances { accepted, failing: *failing });
                 operators.learn(chosen, passed)
             }
-            _ => false,
+            (Self::Rules(_), Pick::Operator(_)) | (Self::Operators(..), Pick::Rule(_)) => false,
         }
     }
 }
@@ -262,23 +264,13 @@ impl Mutator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Way;
+    use crate::assignment::Way;
     use std::path::Path;
     use std::time::Duration;
 
     /// The first batch of mutants by a seed, as they are judged.
     fn first_batch(technique: Technique, seed: u64) -> Vec<(String, Vec<u8>)> {
-        let way = Way {
-            budget: Duration::ZERO,
-            settled: None,
-            formula: None,
-            aggregation: None,
-            screen: false,
-            counts: false,
-            ingredients: None,
-            launcher: Path::new("hearth"),
-        };
-        let request = Request {
+        let assignment = Assignment {
             subject: "gcc-11",
             program: Path::new("p.c"),
             text: b"int a = 3, b = 4; int main(void) { if (a < b) a += b * 7; return a - 31; }",
@@ -289,11 +281,11 @@ mod tests {
             seed,
             count: 10,
             limit: 0,
-            way,
+            way: Way::new(Duration::ZERO, Path::new("hearth")),
         };
-        let mut mutants = Mutants::new(&request).expect("nothing is missing").expect("it is text");
+        let mut mutants = Mutants::new(&assignment).expect("nothing is missing").expect("it is text");
         let batch = mutants.next_batch();
-        assert!(batch.iter().all(|candidate| candidate.options == request.fail));
+        assert!(batch.iter().all(|candidate| candidate.options == assignment.fail));
         batch.into_iter().map(|candidate| (candidate.change, candidate.text.to_vec())).collect()
     }
 

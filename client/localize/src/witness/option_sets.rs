@@ -1,8 +1,9 @@
 //! Option sets close to the failing one: the other levels, which are few, and each option turned the other way.
 
-use super::{Candidate, Source};
+use super::{Candidate, WitnessSource};
+use crate::error::Result;
+use crate::investigation::Investigation;
 use crate::oracle::{Judged, Verdict, shown};
-use crate::session::Session;
 use hearth_compiler::options::{flips, levels};
 
 /// Option sets that are judged between two looks at the ranking.
@@ -27,9 +28,9 @@ impl<'a> OptionSets<'a> {
     ///
     /// # Errors
     /// If the compiler does not tell its options.
-    pub fn new(session: &mut Session<'a>) -> anyhow::Result<Self> {
-        let oracle = session.oracle;
-        let flips = flips(session.connections.one(), &oracle.toolchain, &oracle.fail)?;
+    pub fn new(investigation: &mut Investigation<'a>) -> Result<Self> {
+        let oracle = investigation.oracle;
+        let flips = flips(investigation.connections.one(), &oracle.toolchain, &oracle.fail)?;
         let levels =
             levels(&oracle.fail).into_iter().map(|options| (format!("{} instead", shown(&options)), options));
         let flipped = flips.into_iter().map(|flip| {
@@ -37,7 +38,7 @@ impl<'a> OptionSets<'a> {
             (flip.option, options)
         });
         Ok(Self {
-            text: session.request.text,
+            text: investigation.assignment.text,
             levels: levels.len(),
             sets: levels.chain(flipped).collect(),
             judged: 0,
@@ -47,7 +48,7 @@ impl<'a> OptionSets<'a> {
     }
 }
 
-impl Source for OptionSets<'_> {
+impl WitnessSource for OptionSets<'_> {
     fn all(&self) -> Option<usize> {
         Some(self.sets.len())
     }
@@ -61,28 +62,28 @@ impl Source for OptionSets<'_> {
         sets.map(|(change, options)| Candidate { change: change.clone(), text: self.text, options }).collect()
     }
 
-    fn learn(&mut self, session: &mut Session<'_>, judged: Vec<Option<Judged>>) -> anyhow::Result<()> {
+    fn learn(&mut self, investigation: &mut Investigation<'_>, judged: Vec<Option<Judged>>) -> Result<()> {
         for judged in judged {
             let is_far = self.judged < self.levels;
             self.judged += 1;
             let Some(judged) = judged.filter(|judged| judged.run > 0) else { continue };
             match (judged.verdict, is_far) {
                 (Verdict::Pass, true) => self.far_passing.push(judged.run),
-                (Verdict::Pass, false) => session.evidence.options.passing.push(judged.run),
-                (Verdict::Fail, false) => session.evidence.options.failing.push(judged.run),
-                _ => self.useless.push(judged.run),
+                (Verdict::Pass, false) => investigation.evidence.options.passing.push(judged.run),
+                (Verdict::Fail, false) => investigation.evidence.options.failing.push(judged.run),
+                (Verdict::Fail, true) | (Verdict::Unusable(_), _) => self.useless.push(judged.run),
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self, session: &mut Session<'_>) {
+    fn finish(&mut self, investigation: &mut Investigation<'_>) {
         // Another level executes much else, and is asked only where no single option makes a difference.
-        let passing = &mut session.evidence.options.passing;
+        let passing = &mut investigation.evidence.options.passing;
         match passing.is_empty() {
             true => passing.append(&mut self.far_passing),
             false => self.useless.append(&mut self.far_passing),
         }
-        session.connections.forget(self.useless.drain(..));
+        investigation.connections.forget(self.useless.drain(..));
     }
 }

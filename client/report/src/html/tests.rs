@@ -4,7 +4,7 @@ use super::{About, page};
 use hearth_client::protocol::Suspect;
 use hearth_compiler::spent::Spent;
 use hearth_localize::localization::{Localization, Sample, Witness};
-use hearth_localize::oracle::{Kind, Reason, Verdict};
+use hearth_localize::oracle::{Reason, Symptom, Verdict};
 use std::time::Duration;
 
 const HOSTILE: &str = "</script><script>alert('1')</script> \"x\" & \u{1b}[31m";
@@ -19,9 +19,9 @@ fn witness(change: &str, verdict: Verdict, program: Option<&str>, lacks: Option<
     Witness { change, verdict, program, at: Duration::from_secs(3), lacks }
 }
 
-fn empty(kind: Kind) -> Localization {
+fn empty(symptom: Symptom) -> Localization {
     Localization {
-        kind,
+        symptom,
         files: Vec::new(),
         functions: Vec::new(),
         lines: Vec::new(),
@@ -77,7 +77,7 @@ fn found() -> Localization {
             witness("broken", Verdict::Unusable(Reason::DoesNotCompile), None, None),
         ],
         files,
-        ..empty(Kind::WrongCode)
+        ..empty(Symptom::WrongCode)
     }
 }
 
@@ -96,7 +96,7 @@ fn tags(page: &str) -> Vec<&str> {
 #[test]
 fn hostile_text_stays_text() {
     let mut found = found();
-    found.kind = Kind::Crash(HOSTILE.to_owned());
+    found.symptom = Symptom::Crash(HOSTILE.to_owned());
     for suspect in found.files.iter_mut().chain(&mut found.functions).chain(&mut found.lines) {
         suspect.source = format!("/s/{HOSTILE}/{}", suspect.source);
         suspect.function = format!("{}{HOSTILE}", suspect.function);
@@ -130,7 +130,7 @@ fn hostile_text_stays_text() {
 
 #[test]
 fn what_is_missing_is_said() {
-    let nothing = page(&about(""), &empty(Kind::Crash("internal error".to_owned())), source);
+    let nothing = page(&about(""), &empty(Symptom::Crash("internal error".to_owned())), source);
     for part in [
         "Nothing that was tried makes it pass",
         "No lines are suspicious",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What is to be localized.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct Assignment<'a> {
     /// The compiler.
     pub subject: &'a str,
     /// Where the program is; headers are searched beside it.
@@ -51,4 +51,21 @@ pub struct Way<'a> {
     pub ingredients: Option<&'a Path>,
     /// A `hearth`.
     pub launcher: &'a Path,
+}
+
+impl<'a> Way<'a> {
+    /// The technique's own way in all, within a time; `launcher` is a `hearth`.
+    #[must_use]
+    pub fn new(budget: Duration, launcher: &'a Path) -> Self {
+        Self {
+            budget,
+            settled: None,
+            formula: None,
+            aggregation: None,
+            screen: false,
+            counts: false,
+            ingredients: None,
+            launcher,
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! A localization under way: what was judged so far, and samples of the ranking.
 
+use crate::assignment::Assignment;
 use crate::connections::Connections;
+use crate::error::{Error, Result};
 use crate::localization::{Progress, Sample, Witness};
 use crate::oracle::{Judged, Oracle, Verdict};
 use crate::rank::{Evidence, Ranker};
-use crate::request::Request;
 use crate::witness::Candidate;
-use anyhow::bail;
 use hearth_client::protocol::{DistanceInfo, Level, Measure, RunRef, Suspect};
 use hearth_client::{Answer, Ask, Connection};
 use std::sync::{Mutex, PoisonError};
@@ -20,13 +20,13 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(500);
 const FAR: Duration = Duration::from_secs(3600);
 
 /// A localization under way.
-pub struct Session<'a> {
+pub struct Investigation<'a> {
     /// To the daemon.
     pub connections: &'a mut Connections,
     /// What judges.
     pub oracle: &'a Oracle,
     /// What is to be localized.
-    pub request: &'a Request<'a>,
+    pub assignment: &'a Assignment<'a>,
     /// When it began.
     pub started: Instant,
     /// When it must end.
@@ -47,12 +47,12 @@ pub struct Session<'a> {
     settled: Duration,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Investigation<'a> {
     /// One that begins.
     pub fn new(
         connections: &'a mut Connections,
         oracle: &'a Oracle,
-        request: &'a Request<'a>,
+        assignment: &'a Assignment<'a>,
         started: Instant,
         deadline: Instant,
         tell: &'a (dyn Fn(&Progress) + Sync),
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         Self {
             connections,
             oracle,
-            request,
+            assignment,
             started,
             deadline,
             tell,
@@ -74,20 +74,19 @@ impl<'a> Session<'a> {
     }
 
     /// Judges candidates on all cores until a deadline; `None` for what was not begun. All that was is remembered.
-    pub fn judge(
-        &mut self,
-        candidates: &[Candidate<'_>],
-        deadline: Instant,
-    ) -> anyhow::Result<Vec<Option<Judged>>> {
+    pub fn judge(&mut self, candidates: &[Candidate<'_>], deadline: Instant) -> Result<Vec<Option<Judged>>> {
         let Self { connections, oracle, started, progress, tell, .. } = self;
         let progress = &*progress;
-        let judged = connections.each(candidates, deadline, |connection, candidate| {
+        let judged = connections.each(candidates, deadline, |connection, candidate| -> Result<_> {
             let judged = oracle.judge(connection, candidate.text, candidate.options)?;
             let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
             progress.judged += 1;
             progress.elapsed = started.elapsed();
-            progress.passing += usize::from(judged.verdict == Verdict::Pass);
-            progress.failing += usize::from(judged.verdict == Verdict::Fail);
+            match judged.verdict {
+                Verdict::Pass => progress.passing += 1,
+                Verdict::Fail => progress.failing += 1,
+                Verdict::Unusable(_) => {}
+            }
             tell(&progress);
             Ok((judged, progress.elapsed))
         })?;
@@ -96,7 +95,7 @@ impl<'a> Session<'a> {
         {
             let is_witness = judged.verdict == Verdict::Pass && judged.run > 0;
             let lacks = is_witness.then(|| self.lacks(&judged)).transpose()?;
-            let is_program = candidate.text != self.request.text;
+            let is_program = candidate.text != self.assignment.text;
             self.witnesses.push(Witness {
                 change: candidate.change.clone(),
                 verdict: judged.verdict,
@@ -110,23 +109,23 @@ impl<'a> Session<'a> {
     }
 
     /// How many lines of the failing compile a run did not execute.
-    fn lacks(&mut self, judged: &Judged) -> anyhow::Result<u64> {
+    fn lacks(&mut self, judged: &Judged) -> Result<u64> {
         Ok(distance(self.connections.one(), judged.run, self.oracle.failing_run)?.only_against)
     }
 
     /// How far a run is from others, by their lines.
-    pub fn distances(&mut self, run: u64, others: &[u64]) -> anyhow::Result<Vec<f64>> {
+    pub fn distances(&mut self, run: u64, others: &[u64]) -> Result<Vec<f64>> {
         let began = Instant::now();
         let never = began + FAR;
-        let distances = self
-            .connections
-            .each(others, never, |connection, &against| Ok(distance(connection, run, against)?.distance))?;
+        let distances = self.connections.each(others, never, |connection, &against| {
+            distance(connection, run, against).map(|info| info.distance)
+        })?;
         self.ranking += began.elapsed();
         Ok(distances.into_iter().flatten().collect())
     }
 
     /// Takes a sample if the last was some time ago, and tells what is first.
-    pub fn sample(&mut self) -> anyhow::Result<()> {
+    pub fn sample(&mut self) -> Result<()> {
         let is_due = self.samples.last().is_none_or(|last| {
             // The longer it lasts, the fewer.
             self.started.elapsed() > last.at + SAMPLE_INTERVAL.max(last.at / 20)
@@ -135,7 +134,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes a sample.
-    pub fn sample_now(&mut self) -> anyhow::Result<()> {
+    pub fn sample_now(&mut self) -> Result<()> {
         let files = self.rank(Level::Files, SAMPLED)?;
         let at = self.started.elapsed();
         let names =
@@ -167,25 +166,27 @@ impl<'a> Session<'a> {
     /// Were the first five files the same for as long as was asked for when the last sample was taken? Not before
     /// something passes: until then there is nothing but the stack of a crash.
     pub fn is_settled(&self) -> bool {
-        let Some((patience, last)) = self.request.way.settled.zip(self.samples.last()) else { return false };
-        let Evidence { options, programs, .. } = &self.evidence;
+        let Some((patience, last)) = self.assignment.way.settled.zip(self.samples.last()) else {
+            return false;
+        };
+        let Evidence { options, programs, innocent: _, stack: _ } = &self.evidence;
         let is_compared = !(options.passing.is_empty() && programs.passing.is_empty());
         last.at >= self.settled + patience && is_compared
     }
 
     /// The ranking that follows from what was judged so far.
-    pub fn rank(&mut self, level: Level, limit: u32) -> anyhow::Result<Vec<Suspect>> {
+    pub fn rank(&mut self, level: Level, limit: u32) -> Result<Vec<Suspect>> {
         let began = Instant::now();
-        let Self { connections, oracle, request, evidence, .. } = self;
+        let Self { connections, oracle, assignment, evidence, .. } = self;
         let ranking =
-            Ranker { connection: connections.one(), oracle, request, evidence }.rank(level, limit)?;
+            Ranker { connection: connections.one(), oracle, assignment, evidence }.rank(level, limit)?;
         self.ranking += began.elapsed();
         Ok(ranking)
     }
 
     /// Has all kept runs forgotten.
     pub fn forget(&mut self) {
-        let Evidence { options, programs, innocent, .. } = &mut self.evidence;
+        let Evidence { options, programs, innocent, stack: _ } = &mut self.evidence;
         for runs in [options, programs] {
             self.connections.forget(runs.failing.drain(..).chain(runs.passing.drain(..)));
         }
@@ -194,10 +195,10 @@ impl<'a> Session<'a> {
 }
 
 /// How far two runs are apart, by their lines.
-fn distance(connection: &mut Connection, run: u64, against: u64) -> anyhow::Result<DistanceInfo> {
+fn distance(connection: &mut Connection, run: u64, against: u64) -> Result<DistanceInfo> {
     let (run, against) = (RunRef::Id(run), RunRef::Id(against));
     match connection.call(Ask::Distance { run, against, measure: Measure::JaccardLines })? {
         Answer::Distance(distance) => Ok(distance),
-        other => bail!("the daemon answers {other:?}"),
+        other => Err(Error::answers(other)),
     }
 }
