@@ -92,7 +92,7 @@ impl Worker {
         match (&self.observer, map) {
             (Observer::Counters(counters), Some(map)) => Arc::ptr_eq(counters.map(), map),
             (Observer::Nothing, None) => true,
-            _ => false,
+            (Observer::Counters(_), None) | (Observer::Nothing, Some(_)) => false,
         }
     }
 
@@ -106,9 +106,12 @@ impl Worker {
         let mut missing = Vec::new();
         let observed = match (&mut self.observer, request.observe) {
             (Observer::Nothing, _) => Err("the subject is not instrumented".to_owned()),
-            (_, Observe::Nothing) => Err("nobody asked for it".to_owned()),
-            (Observer::Counters(counters), wanted) => {
-                counters.observe(&mut ended, wanted == Observe::Counters, &mut missing)
+            (Observer::Counters(_), Observe::Nothing) => Err("nobody asked for it".to_owned()),
+            (Observer::Counters(counters), Observe::Spectrum) => {
+                counters.observe(&mut ended, false, &mut missing)
+            }
+            (Observer::Counters(counters), Observe::Counters) => {
+                counters.observe(&mut ended, true, &mut missing)
             }
         };
         let mut run = ended.finish(&self.observer, missing)?;

@@ -153,10 +153,12 @@ impl Launched {
         };
         launched.wait_until_ready(subject)?;
         launched.memory_group = group::of_memory(launched.launcher.id());
-        if !launched.missing.is_empty() && policy == Policy::Required {
-            return Err(Error::Lacking { missing: launched.missing.clone() });
+        match policy {
+            Policy::Required if !launched.missing.is_empty() => {
+                Err(Error::Lacking { missing: launched.missing.clone() })
+            }
+            Policy::Required | Policy::BestEffort => Ok(launched),
         }
-        Ok(launched)
     }
 
     /// The launcher names the process, and the process says that its sandbox stands, in any launch.

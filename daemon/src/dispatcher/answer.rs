@@ -107,13 +107,15 @@ pub fn ranking(dispatcher: &Dispatcher, ranking: &Ranking) -> Result<Answer> {
 /// A run and what it is compared with.
 fn pair(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Arc<Spectrum>)> {
     let kept = dispatcher.kept_runs().get(run)?;
-    if *against == RunRef::Baseline {
-        let baseline = kept.baseline.clone();
-        return Ok((kept, baseline));
-    }
-    let other = dispatcher.kept_runs().get(against)?;
-    check_same(&kept, &other)?;
-    Ok((kept, other.spectrum.clone()))
+    let spectrum = match against {
+        RunRef::Baseline => kept.baseline.clone(),
+        RunRef::Id(_) | RunRef::Name(_) => {
+            let other = dispatcher.kept_runs().get(against)?;
+            check_same(&kept, &other)?;
+            other.spectrum.clone()
+        }
+    };
+    Ok((kept, spectrum))
 }
 
 fn all(dispatcher: &Dispatcher, runs: &[RunRef], first: &Kept) -> Result<Vec<Arc<Kept>>> {

@@ -160,7 +160,9 @@ fn done(
             done.run = id?;
         }
         (Err(reason), ..) => done.no_coverage = Some(reason),
-        _ => done.no_coverage = Some("the subject is not instrumented".to_owned()),
+        (Ok(_), None, _) | (Ok(_), _, None) => {
+            done.no_coverage = Some("the subject is not instrumented".to_owned())
+        }
     }
     Ok(done)
 }

@@ -50,12 +50,18 @@ impl Level {
 
     /// Is the subject compiled with optimization?
     pub fn is_optimized(self) -> bool {
-        matches!(self, Level::Opt | Level::PlainOpt)
+        match self {
+            Level::Opt | Level::PlainOpt => true,
+            Level::Noopt | Level::PlainNoopt => false,
+        }
     }
 
     /// Does the subject count what it executes?
     pub fn is_instrumented(self) -> bool {
-        matches!(self, Level::Noopt | Level::Opt)
+        match self {
+            Level::Noopt | Level::Opt => true,
+            Level::PlainNoopt | Level::PlainOpt => false,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ impl Zygote {
     pub fn start(launcher: &Launcher, key: &ZygoteKey) -> Result<Self> {
         let function = match &key.warm {
             WarmPoint::Symbol(name) => Some(name.as_str()),
-            _ => None,
+            WarmPoint::Main | WarmPoint::Input => None,
         };
         let program = program::inspect_for_warming(&key.binary, function)?;
         let order = Launch {
