@@ -37,6 +37,7 @@ pub mod worker;
 pub mod zygote;
 
 pub use error::Error;
+pub use observe::Observation;
 pub use pool::Pool;
 pub use run::{Observe, Outcome, Run, RunRequest};
 pub use subject_map::SubjectMap;

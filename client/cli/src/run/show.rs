@@ -26,7 +26,7 @@ struct Coverage {
 }
 
 fn coverage(answer: &CoveredRun, map: Option<&SubjectMap>) -> Result<Coverage, String> {
-    let spectrum = answer.spectrum.as_ref().map_err(Clone::clone)?;
+    let spectrum = &answer.observation.as_ref().map_err(Clone::clone)?.spectrum;
     let map = map.ok_or("the subject is not instrumented")?;
     let (lines, functions) = map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
     Ok(Coverage {
@@ -68,7 +68,7 @@ pub fn summary(runs: &Runs, map: Option<&SubjectMap>, written: bool) -> String {
         Err(_) => {}
     }
     // Of others nothing is counted, or what is missing is told below.
-    if first.run.forked && first.spectrum.is_ok() && first.missing.is_empty() {
+    if first.run.forked && first.observation.is_ok() && first.missing.is_empty() {
         lines.push("the run forked; its other processes are counted, too".to_owned());
     }
     if !first.missing.is_empty() {

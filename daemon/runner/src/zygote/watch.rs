@@ -82,7 +82,7 @@ impl Zygote {
 
     /// Lets go of processes of a run that have ended, if they are many.
     fn settle(&mut self, stage: &mut Stage, observer: &mut Observer) -> Result<()> {
-        if let (Observer::Counters(counters), Some(inside)) = (observer, Inside::of(&self.launched))
+        if let (Some(counters), Some(inside)) = (observer.counters_mut(), Inside::of(&self.launched))
             && (stage.notes.unsettled() >= self.settles_at || stage.notes.is_crowded)
         {
             stage.notes.is_crowded = false;
