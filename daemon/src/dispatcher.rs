@@ -10,7 +10,7 @@ mod queue;
 mod run;
 
 use crate::limits::{LONG_QUESTIONS, SMALL_SET};
-use crate::metrics::{self, Counted, Metrics};
+use crate::metrics::{self, LiveCount, Metrics};
 use answer::Ranking;
 use hearth_protocol::{
     Answer, Ask, BUILD, Failure, FailureKind, Level, Measure, Order, RunInput, STATUS_FORMAT, Status,
@@ -174,8 +174,8 @@ impl Dispatcher {
     }
 
     /// Counts a client while it is connected.
-    pub fn count_session(&self) -> Counted {
-        Counted::new(&self.sessions)
+    pub fn count_session(&self) -> LiveCount {
+        LiveCount::new(&self.sessions)
     }
 
     /// How many clients are connected.

@@ -15,6 +15,7 @@
 //! # Ok::<(), String>(())
 //! ```
 
+pub mod binary_layout;
 pub mod cores;
 pub mod error;
 mod inside;
@@ -24,14 +25,13 @@ pub mod mappings;
 pub mod memory;
 pub mod observe;
 pub mod order;
-pub mod places;
 pub mod plain;
 pub mod pool;
-pub mod program;
 pub mod revision;
 pub mod run;
 mod stage;
 pub mod subject_map;
+pub mod subject_places;
 pub mod usage;
 pub mod worker;
 pub mod zygote;

@@ -6,7 +6,7 @@
 //!
 //! A new observation, say a trace, is added in these places, and in no others:
 //! 1. protocol's `Observe`: a variant; its name also in PROTOCOL.md, and in `wire_forms.rs`. The compiler then asks for 2 and 4.
-//! 2. Here: what the variant means in [`Observer::counts`] and [`Observer::observe`].
+//! 2. Here: what the variant means in `Observer::counts` and `Observer::observe`.
 //! 3. Here: a module that observes, a field of [`Observation`] for what it has seen, and a variant of [`Observer`] if it has to
 //!    keep something for each zygote. The compiler then asks for 4.
 //! 4. `daemon/src/dispatcher/run.rs`: whether a client may ask for it, and what it is sent.

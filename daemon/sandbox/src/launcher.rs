@@ -17,7 +17,7 @@ mod plan;
 use crate::launched::{environment, fix_addresses};
 use crate::limits::{COMMAND_BYTES, RUN_NICENESS, START_FILE_BYTES, most_processes};
 use crate::packet::{self, Received};
-use crate::word::{DAEMON_FD, Launch, ORDER_FD, Ready, Refresh, Report, Word};
+use crate::word::{DAEMON_FD, Launch, LauncherReport, ORDER_FD, Ready, Refresh, Word};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD, UNREAD_TIME_S};
 use overlay::Overlays;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     match launch(&daemon, &subject) {
         Ok(code) => code,
         Err(problem) => {
-            report(&daemon, &Report::Failed(problem), &[]);
+            report(&daemon, &LauncherReport::Failed(problem), &[]);
             ExitCode::FAILURE
         }
     }
@@ -69,7 +69,7 @@ fn take_order() -> Option<(OwnedFd, Launch)> {
     Some((daemon, serde_json::from_slice(&text).ok()?))
 }
 
-fn report(daemon: &OwnedFd, report: &Report, fds: &[BorrowedFd<'_>]) {
+fn report(daemon: &OwnedFd, report: &LauncherReport, fds: &[BorrowedFd<'_>]) {
     let text = serde_json::to_vec(report).unwrap_or_default();
     // A daemon that is gone needs no report.
     let _ = packet::send(daemon, &Word, &text, fds);
@@ -89,7 +89,7 @@ fn launch(daemon: &OwnedFd, subject: &Launch) -> Result<ExitCode, String> {
             Err(problem) => {
                 // Once the sandbox stands, the daemon listens to the subject's output only.
                 eprintln!("{problem}");
-                report(daemon, &Report::Failed(problem), &[]);
+                report(daemon, &LauncherReport::Failed(problem), &[]);
                 // SAFETY: ends the process; there is nothing to clean up.
                 unsafe { libc::_exit(libc::EXIT_FAILURE) }
             }
@@ -99,7 +99,7 @@ fn launch(daemon: &OwnedFd, subject: &Launch) -> Result<ExitCode, String> {
                 // Without it memory is added up process by process.
                 let _ = members.write_all(pid.to_string().as_bytes());
             }
-            report(daemon, &Report::Process(pid), &[]);
+            report(daemon, &LauncherReport::Process(pid), &[]);
             watch(daemon, pid, sandbox.areas)
         }
     }
@@ -114,7 +114,7 @@ fn serve(daemon: &OwnedFd, areas: Option<&mut Overlays>) -> bool {
     };
     if let (Ok(asked), Some(areas)) = (serde_json::from_slice::<Refresh>(&packet.text), areas) {
         let problem = areas.refresh(&asked).err().map(|error| error.to_string());
-        report(daemon, &Report::Refreshed(problem), &[]);
+        report(daemon, &LauncherReport::Refreshed(problem), &[]);
     }
     true
 }
@@ -202,7 +202,7 @@ fn start(daemon: &OwnedFd, subject: &Launch, mut sandbox: Sandbox) -> Result<Inf
         areas_problem: areas_problem.clone(),
         hidden: hidden.clone(),
     };
-    report(daemon, &Report::Ready(ready), &fds);
+    report(daemon, &LauncherReport::Ready(ready), &fds);
     let mut command = Command::new(&subject.binary);
     command
         .arg0(subject.arguments.first().map_or(subject.binary.as_os_str(), |argument| argument))

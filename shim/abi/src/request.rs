@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 /// and error, and the input's bytes if it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 #[repr(C)]
-pub struct Request {
+pub struct ZygoteRequest {
     /// `REQUEST_*`.
     pub kind: u32,
     /// How many arguments the text ends with, each with a NUL behind it: they replace the zygote's, which must wait
@@ -49,4 +49,4 @@ pub const REQUEST_WAIT_AT: u32 = 6;
 /// Pages are two to the power of this many bytes.
 pub const PAGE_SHIFT: u32 = 12;
 
-const _: () = assert!(size_of::<Request>() == 56);
+const _: () = assert!(size_of::<ZygoteRequest>() == 56);

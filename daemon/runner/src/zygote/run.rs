@@ -6,7 +6,7 @@ use crate::inside::Inside;
 use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT};
 use crate::observe::Observer;
 use crate::run::{Outcome, Run, RunRequest, Times};
-use crate::stage::{Notes, Stage};
+use crate::stage::{RunNotes, Stage};
 use hearth_sandbox::areas::When;
 use hearth_sandbox::limits::most_processes;
 use hearth_sandbox::packet;
@@ -211,5 +211,5 @@ pub(crate) struct Remains<'r> {
     /// There is a core beside that of the run.
     pub has_idle_core: bool,
     /// What the run said.
-    pub notes: &'r mut Notes,
+    pub notes: &'r mut RunNotes,
 }

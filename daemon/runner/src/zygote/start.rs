@@ -1,13 +1,13 @@
 //! Starting a zygote: the subject is launched, and waited for at its warm point.
 
 use super::{Zygote, ZygoteKey, receive_event};
+use crate::binary_layout;
 use crate::cores::{Binding, Idle};
 use crate::error::{During, Error, Result};
 use crate::library_point;
 use crate::limits::{CHILDREN_KEPT, WARM_DEADLINE};
 use crate::mappings::Mappings;
 use crate::memory::Memory;
-use crate::program;
 use crate::revision::Files;
 use crate::usage::resident_bytes;
 use crate::zygote::WarmPoint;
@@ -34,7 +34,7 @@ impl Zygote {
             WarmPoint::Symbol(name) => Some(name.as_str()),
             WarmPoint::Main | WarmPoint::Input => None,
         };
-        let program = program::inspect_for_warming(&key.binary, function)?;
+        let program = binary_layout::inspect_for_warming(&key.binary, function)?;
         let order = Launch {
             binary: key.binary.clone(),
             arguments: key.arguments.clone(),

@@ -12,7 +12,7 @@ use crate::stage::Stage;
 use crate::usage::{Usage, processor_time};
 use hearth_sandbox::areas::{Areas, When};
 use hearth_sandbox::packet;
-use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, Request};
+use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, ZygoteRequest};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ impl Zygote {
                 next_look = Instant::now() + pause;
             }
             if verdict.is_some() {
-                let kill = Request { kind: REQUEST_KILL, ..Request::default() };
+                let kill = ZygoteRequest { kind: REQUEST_KILL, ..ZygoteRequest::default() };
                 packet::send(&self.launched.control, &kill, &[], &[])
                     .map_err(lost("it takes no requests"))?;
                 next_look = now + ANSWER_DEADLINE;

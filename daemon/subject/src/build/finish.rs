@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::add::unix_seconds;
 use crate::error::{AtPath, Error, Result};
-use crate::manifest::{FORMAT, FileRecord, Flags, Kind, Manifest, Notes};
+use crate::manifest::{FORMAT, FileRecord, Flags, Kind, Manifest, NotesDirectories};
 use crate::store::Subject;
 use crate::{digest, download, program, tree};
 
@@ -81,7 +81,7 @@ pub(super) fn finish(site: &mut Site<'_>, package: Package) -> Result<Subject> {
         source_package: Some(FileRecord { path: package.file_name.into(), sha256: package.sha256 }),
         binary: FileRecord { path: recipe.binary().into(), sha256: digest::sha256(&binary)? },
         with: Vec::new(),
-        notes: Notes { directory: recipe.notes().into(), further: Vec::new(), count },
+        notes: NotesDirectories { directory: recipe.notes().into(), further: Vec::new(), count },
         source: Some("source".into()),
         build_seconds: site.clock.seconds(),
         built_at: unix_seconds(),
