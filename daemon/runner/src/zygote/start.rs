@@ -5,7 +5,7 @@ use crate::binary_layout;
 use crate::cores::{Binding, Idle};
 use crate::error::{During, Error, Result};
 use crate::library_point;
-use crate::limits::{CHILDREN_KEPT, WARM_DEADLINE};
+use crate::limits::{CHILDREN_KEPT, END_DEADLINE, WARM_DEADLINE};
 use crate::mappings::Mappings;
 use crate::memory::Memory;
 use crate::revision::Files;
@@ -19,10 +19,7 @@ use hearth_shim_abi::{
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
-
-/// A launcher whose subject has ended ends soon after.
-const END_DEADLINE: Duration = Duration::from_millis(500);
+use std::time::Instant;
 
 impl Zygote {
     /// Starts a subject and waits until it is warm.
