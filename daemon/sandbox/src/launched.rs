@@ -100,6 +100,7 @@ pub fn environment(
 }
 
 /// Turns off the randomization of addresses for the program that is started next.
+#[expect(unsafe_code, reason = "no crate has this call")]
 pub fn fix_addresses() -> io::Result<()> {
     // SAFETY: the call takes a number.
     match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {

@@ -5,11 +5,14 @@
 //! read-only or an area, and secrets are hidden. The launcher stays above it, makes areas fresh for each run, ends the
 //! subject when the daemon is gone, and ends as it does.
 
+#[expect(unsafe_code, reason = "no crate installs a filter and leaves speculation on")]
 mod filter;
 pub(crate) mod group;
 mod guard;
 mod hidden;
+#[expect(unsafe_code, reason = "the C library has no call to change a mount")]
 mod mounts;
+#[expect(unsafe_code, reason = "it forks, and enters namespaces, with one thread")]
 mod namespaces;
 pub(crate) mod overlay;
 mod plan;
@@ -54,6 +57,7 @@ pub fn main() -> ExitCode {
     }
 }
 
+#[expect(unsafe_code, reason = "the daemon hands over descriptors by their numbers")]
 fn take_order() -> Option<(OwnedFd, Launch)> {
     // Somebody who types the argument has none of the descriptors.
     for fd in [DAEMON_FD, ORDER_FD] {
@@ -75,6 +79,7 @@ fn report(daemon: &OwnedFd, report: &LauncherReport, fds: &[BorrowedFd<'_>]) {
     let _ = packet::send(daemon, &Word, &text, fds);
 }
 
+#[expect(unsafe_code, reason = "it forks, with one thread")]
 fn launch(daemon: &OwnedFd, subject: &Launch) -> Result<ExitCode, String> {
     for fd in [DAEMON_FD, ORDER_FD] {
         set_close_on_exec(fd);
@@ -159,6 +164,7 @@ fn stand_back() {
 }
 
 /// Becomes the subject.
+#[expect(unsafe_code, reason = "what is done before exec has no safe call")]
 fn start(daemon: &OwnedFd, subject: &Launch, mut sandbox: Sandbox) -> Result<Infallible, String> {
     let at = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
     // The subject ends with its launcher.
@@ -308,6 +314,7 @@ impl Sandbox {
 }
 
 /// Closes what the starting process had open and forgot to keep to itself.
+#[expect(unsafe_code, reason = "it closes descriptors that nobody owns")]
 fn close_others() {
     let own = [CONTROL_FD, SHIM_FD, DAEMON_FD, ORDER_FD];
     let (first, last) = (own.into_iter().min(), own.into_iter().max());
@@ -318,11 +325,13 @@ fn close_others() {
     }
 }
 
+#[expect(unsafe_code, reason = "the descriptor is known by its number")]
 fn set_close_on_exec(fd: i32) {
     // SAFETY: the call takes numbers.
     unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
+#[expect(unsafe_code, reason = "the descriptor is known by its number")]
 fn clear_close_on_exec(fd: i32) {
     // SAFETY: the call takes numbers.
     unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };
