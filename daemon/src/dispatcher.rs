@@ -10,7 +10,7 @@ mod queue;
 mod run;
 
 use crate::limits::{LONG_QUESTIONS, SMALL_SET};
-use crate::metrics::{self, Counted, Metrics};
+use crate::metrics::{self, LiveCount, Metrics};
 use answer::Ranking;
 use hearth_protocol::{
     Answer, Ask, BUILD, Failure, FailureKind, Level, Measure, Order, RunInput, STATUS_FORMAT, Status,
@@ -19,7 +19,7 @@ use hearth_protocol::{
 use hearth_runner::error::Error;
 use hearth_runner::order::Resolver;
 use hearth_runner::pool::Pool;
-use hearth_sandbox::Launcher;
+use hearth_sandbox::{Error as SandboxError, Launcher};
 use hearth_subject::{Entry, Store};
 use kept_runs::KeptRuns;
 use queue::Queue;
@@ -118,11 +118,18 @@ impl Dispatcher {
             Ask::Delta { run, against, level, counts } => {
                 // Where each line is has to be worked out once.
                 let has_places = self.kept_runs().get(&run).is_ok_and(|kept| kept.map.has_places());
-                let is_small = !counts && level != Level::Functions && has_places;
+                let is_quick = match level {
+                    Level::Lines | Level::Files => true,
+                    Level::Functions => false,
+                };
+                let is_small = !counts && is_quick && has_places;
                 question(is_small, move |own| answer::delta(own, &run, &against, level, counts))
             }
             Ask::Distance { run, against, measure } => {
-                let is_small = measure == Measure::JaccardLines;
+                let is_small = match measure {
+                    Measure::JaccardLines => true,
+                    Measure::JaccardFiles | Measure::Locseq => false,
+                };
                 question(is_small, move |own| answer::distance(own, &run, &against, measure))
             }
             Ask::Quality { failing, passing, alpha } => {
@@ -167,8 +174,8 @@ impl Dispatcher {
     }
 
     /// Counts a client while it is connected.
-    pub fn count_session(&self) -> Counted {
-        Counted::new(&self.sessions)
+    pub fn count_session(&self) -> LiveCount {
+        LiveCount::new(&self.sessions)
     }
 
     /// How many clients are connected.
@@ -351,7 +358,7 @@ fn subjects() -> Result<Answer> {
             binary: subject.binary().to_string_lossy().into_owned(),
             instrumented: subject.manifest.notes.count > 0,
         }),
-        _ => None,
+        Entry::Incomplete { .. } | Entry::Damaged { .. } => None,
     });
     Ok(Answer::Subjects(subjects.collect()))
 }
@@ -359,11 +366,23 @@ fn subjects() -> Result<Answer> {
 /// A failure to carry out an order, or one of the daemon's own.
 fn failure(error: &Error) -> Failure {
     let kind = match error {
-        Error::Sandbox(hearth_sandbox::Error::Launch { .. })
-        | Error::System { .. }
-        | Error::Quarantined { .. }
-        | Error::ZygoteLost(_) => FailureKind::Internal,
-        _ => FailureKind::Order,
+        Error::Sandbox(error) => match error {
+            SandboxError::Launch { .. } | SandboxError::Lost(_) | SandboxError::System { .. } => {
+                FailureKind::Internal
+            }
+            SandboxError::Lacking { .. } => FailureKind::Order,
+        },
+        Error::System { .. } | Error::Quarantined { .. } | Error::ZygoteLost(_) => FailureKind::Internal,
+        Error::Order(_)
+        | Error::Program { .. }
+        | Error::NotWarm { .. }
+        | Error::Threads { .. }
+        | Error::InputFrozen { .. }
+        | Error::TooLarge { .. }
+        | Error::NotesMismatch { .. }
+        | Error::Counters(_)
+        | Error::Coverage(_)
+        | Error::Subject(_) => FailureKind::Order,
     };
     let message = match (error, Store::open()) {
         // The client may have another cache in its environment.

@@ -11,6 +11,8 @@
 //! assert_eq!(hearth_daemon::holder(&hearth_protocol::Address::at(directory)), None);
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod dispatcher;
 pub mod limits;
 mod listen;

@@ -41,10 +41,18 @@ pub const ANSWER_TAKING_DEADLINE: Duration = Duration::from_secs(30);
 pub const KEPT_BYTES: u64 = 1 << 30;
 /// How often zygotes that were not used for long, and an idle daemon, are looked for.
 pub const TIDY_INTERVAL: Duration = Duration::from_secs(10);
+/// But not more often, however soon an idle daemon is to end.
+pub const TIDY_INTERVAL_LEAST: Duration = Duration::from_millis(100);
+/// How often a daemon that starts looks whether another one has let go of the lock, or listens.
+pub const LOCK_INTERVAL: Duration = Duration::from_millis(5);
+/// After a client could not be accepted no other is for this long: it gets better when clients go.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Runs under way when the daemon is told to end have this long.
 pub const RUNS_DEADLINE: Duration = Duration::from_secs(70);
 /// What is left to do then has this long.
 pub const ENDING_DEADLINE: Duration = Duration::from_secs(5);
+/// Answers that are ready when all is done have this long to be written.
+pub const LAST_ANSWERS_PAUSE: Duration = Duration::from_millis(50);
 /// How often a client that has all its requests under way is asked whether it is still there.
 pub const HANG_UP_INTERVAL: Duration = Duration::from_millis(100);
 /// The log is emptied at the start if it is longer, in bytes.

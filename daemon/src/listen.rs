@@ -1,7 +1,10 @@
 //! The daemon's socket: one daemon per directory, its own user's clients only, and none from a sandbox.
 
 use crate::dispatcher::{Demangle, Dispatcher};
-use crate::limits::{ENDING_DEADLINE, KEPT_BYTES, LOG_BYTES, RUNS_DEADLINE, SESSIONS, TIDY_INTERVAL};
+use crate::limits::{
+    ACCEPT_PAUSE, ENDING_DEADLINE, KEPT_BYTES, LAST_ANSWERS_PAUSE, LOCK_INTERVAL, LOG_BYTES, RUNS_DEADLINE,
+    SESSIONS, TIDY_INTERVAL, TIDY_INTERVAL_LEAST,
+};
 use crate::room::Frames;
 use crate::{peer, session};
 use hearth_protocol::address::READY;
@@ -114,7 +117,7 @@ fn take_lock_or_find_another(address: &Address) -> io::Result<Option<Lock>> {
         match address.connect() {
             Ok(_) => return Ok(None),
             Err(error) if Instant::now() > deadline => return Err(error),
-            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            Err(_) => std::thread::sleep(LOCK_INTERVAL),
         }
     }
 }
@@ -171,7 +174,7 @@ async fn listen(dispatcher: &Arc<Dispatcher>, options: &Options) -> io::Result<(
     tracing::info!(socket = %options.address.socket().display(), "listening");
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut tidy = tokio::time::interval(TIDY_INTERVAL.min(options.idle).max(Duration::from_millis(100)));
+    let mut tidy = tokio::time::interval(TIDY_INTERVAL.min(options.idle).max(TIDY_INTERVAL_LEAST));
     let mut idle_since = Instant::now();
     let why = loop {
         tokio::select! {
@@ -183,7 +186,7 @@ async fn listen(dispatcher: &Arc<Dispatcher>, options: &Options) -> io::Result<(
                 // Out of descriptors, say: it gets better when clients go.
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a client");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },
             () = dispatcher.told_to_stop() => break "asked to",
@@ -207,7 +210,7 @@ async fn listen(dispatcher: &Arc<Dispatcher>, options: &Options) -> io::Result<(
     drop(listener);
     dispatcher.finish(RUNS_DEADLINE).await;
     // What is answered gets written.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    tokio::time::sleep(LAST_ANSWERS_PAUSE).await;
     Ok(())
 }
 

@@ -19,9 +19,9 @@ pub struct Metrics {
 
 /// Counts up while it lives.
 #[derive(Debug)]
-pub struct Counted(Arc<AtomicU32>);
+pub struct LiveCount(Arc<AtomicU32>);
 
-impl Counted {
+impl LiveCount {
     /// One more.
     pub fn new(counter: &Arc<AtomicU32>) -> Self {
         counter.fetch_add(1, Ordering::Relaxed);
@@ -29,7 +29,7 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for LiveCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

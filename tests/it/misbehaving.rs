@@ -113,7 +113,8 @@ fn request(way: &Way, outside: &Outside) -> RunRequest {
 fn marks(subject: &SmallSubject, source: &str, answer: &CoveredRun) -> i64 {
     let number =
         1 + source.lines().position(|line| line == "    marks++;").expect("the line is there") as u32;
-    let spectrum = answer.spectrum.as_ref().unwrap_or_else(|reason| panic!("no spectrum: {reason}"));
+    let observation = answer.observation.as_ref().unwrap_or_else(|reason| panic!("no spectrum: {reason}"));
+    let spectrum = &observation.spectrum;
     subject.map.with_atlas(|atlas| {
         let of_line = |(line, id): (&hearth_coverage::atlas::LineId, u32)| {
             let name = atlas.source_name(line.source).unwrap_or_default();
@@ -145,7 +146,7 @@ fn check(subject: &SmallSubject, source: &str, way: &Way, answer: &CoveredRun) {
         }
         "kill_everything" => {
             // The keeper was killed. On a busy machine it may be on its way out still, and then nothing is lost.
-            match &answer.spectrum {
+            match &answer.observation {
                 Err(reason) => assert!(reason.contains("memory is gone"), "{reason}"),
                 Ok(_) => assert_eq!(marks(subject, source, answer), 12),
             }
@@ -222,7 +223,7 @@ fn what_follows_a_skipped_run_does_not_notice_how_it_ended() {
     for (skipped, next) in WAYS.iter().zip(WAYS.iter().cycle().skip(3)) {
         let answer = run(skipped, Observe::Nothing);
         assert_eq!(answer.run.outcome, skipped.outcome, "{}", skipped.name);
-        assert_eq!(answer.spectrum.expect_err("none"), "nobody asked for it", "{}", skipped.name);
+        assert_eq!(answer.observation.expect_err("none"), "nobody asked for it", "{}", skipped.name);
         check(&subject, &source, next, &run(next, Observe::Spectrum));
     }
     assert_eq!(pool.started(), 1, "no zygote was lost");
@@ -248,7 +249,8 @@ fn counters_are_what_a_debugger_reads() {
     ] {
         let way = WAYS.iter().find(|way| way.name == name).expect("a way of that name");
         let answer = worker.run(&request(way, &outside)).expect("a run");
-        let values = answer.counters.as_ref().expect("they were kept");
+        let observation = answer.observation.expect("they were read");
+        let values = observation.counters.as_ref().expect("they were kept");
         let arrays = worker.arrays();
         let reads: String =
             arrays.iter().map(|array| format!(" -ex 'x/{}gd {:#x}'", array.count, array.address)).collect();

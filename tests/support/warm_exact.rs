@@ -4,7 +4,7 @@
 use hearth_coverage::gcov::{Counters, Data, ObjectCoverage, Workspace};
 use hearth_runner::limits::RunLimits;
 use hearth_runner::plain::plain_command;
-use hearth_runner::{CoveredRun, Observe, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
+use hearth_runner::{CoveredRun, Observation, Observe, Outcome, Pool, SubjectMap, WarmPoint, ZygoteKey};
 use hearth_sandbox::Policy;
 use hearth_subject::Subject;
 use std::fs;
@@ -132,8 +132,8 @@ impl Bench {
     }
 
     fn compare_counters(&self, answer: &CoveredRun) -> Result<WarmCompared, String> {
-        let spectrum = answer.spectrum.as_ref()?;
-        let values = answer.counters.as_ref().ok_or("the counters were not kept")?;
+        let Observation { spectrum, counters, .. } = answer.observation.as_ref()?;
+        let values = counters.as_ref().ok_or("the counters were not kept")?;
         let lines: Vec<i64> = (0..spectrum.lines.len() as u32).map(|id| spectrum.lines.get(id)).collect();
         let mut expected_lines = vec![0_i64; lines.len()];
         let mut differences = Vec::new();

@@ -1,6 +1,6 @@
 //! What a benchmark or a check lacks is told in one line, with the command that gets it.
 
-use hearth_subject::{FORMAT, FileRecord, Kind, Level, Manifest, Notes};
+use hearth_subject::{FORMAT, FileRecord, Kind, Level, Manifest, NotesDirectories};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -37,7 +37,7 @@ fn register_tcc(directory: &Path, binary: &str) {
         source_package: None,
         binary: FileRecord { path: binary.into(), sha256: String::new() },
         with: Vec::new(),
-        notes: Notes { directory: directory.to_owned(), further: Vec::new(), count: 1 },
+        notes: NotesDirectories { directory: directory.to_owned(), further: Vec::new(), count: 1 },
         source: None,
         build_seconds: 0,
         built_at: 0,

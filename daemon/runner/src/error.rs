@@ -142,7 +142,9 @@ impl From<hearth_sandbox::Error> for Error {
         match error {
             hearth_sandbox::Error::Lost(why) => Self::ZygoteLost(why),
             hearth_sandbox::Error::System { what, error } => Self::System { what, error },
-            other => Self::Sandbox(other),
+            error @ (hearth_sandbox::Error::Launch { .. } | hearth_sandbox::Error::Lacking { .. }) => {
+                Self::Sandbox(error)
+            }
         }
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// A subject that has not reached its warm point by then will not.
 pub const WARM_DEADLINE: Duration = Duration::from_secs(30);
+/// A launcher whose subject has ended ends soon after.
+pub const END_DEADLINE: Duration = Duration::from_millis(500);
 /// A zygote answers at once; one that does not is lost.
 pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 /// How often the memory and the output of a run are looked at, at the most.
@@ -43,6 +45,10 @@ pub const QUARANTINE: Duration = Duration::from_secs(60);
 pub const OBJECTS: usize = 1 << 16;
 /// See [`OBJECTS`].
 pub const FUNCTIONS: u32 = 1 << 24;
+/// Kinds of counters that an object is tried with; GCC 15 has ten.
+pub const COUNTER_KINDS: u64 = 16;
+/// The longest name of a data file, in bytes.
+pub const DATA_NAME_BYTES: usize = 4096;
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

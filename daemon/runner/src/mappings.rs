@@ -1,7 +1,7 @@
 //! What a process has mapped, as `/proc/<pid>/maps` lists it.
 
+use crate::binary_layout;
 use crate::error::{Error, ProgramProblem, Result};
-use crate::program;
 use crate::revision;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -74,7 +74,7 @@ impl Mappings {
         let mut stripped = false;
         for (path, start) in self.files() {
             // What cannot be read (the shim, a deleted file) has no counters that anybody could name.
-            let Ok(program) = program::inspect(Path::new(path), None) else { continue };
+            let Ok(program) = binary_layout::inspect(Path::new(path), None) else { continue };
             stripped |= !program.has_symbols && same_file(path, binary);
             roots.addresses.extend(program.gcov_root.map(|root| program.address(root, start)));
             roots.has_fork |= program.has_gcov_fork;
@@ -98,7 +98,7 @@ impl Mappings {
         let mut files: Vec<(&str, u64)> = self.files().into_iter().collect();
         files.sort_by_key(|&(_, start)| std::cmp::Reverse(start));
         files.into_iter().find_map(|(path, start)| {
-            let program = program::inspect(Path::new(path), Some(name)).ok()?;
+            let program = binary_layout::inspect(Path::new(path), Some(name)).ok()?;
             program.function.map(|function| program.address(function, start))
         })
     }

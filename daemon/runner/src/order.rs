@@ -16,7 +16,10 @@ const PLACEHOLDER: &str = "{}";
 /// The input's path where the order gives only its bytes.
 const NAMELESS_INPUT: &str = "input.c";
 
-/// What a user orders.
+/// What a user orders, on this machine: paths, a parsed warm point, nothing left to be chosen.
+///
+/// The protocol's `Order` is the same as a client sends it: text, in which most can be left out, and with the limits of a run,
+/// which are a `RunRequest`'s here. The daemon makes one of these of it; `hearth run` has no other.
 #[derive(Debug, Clone)]
 pub struct RunOrder {
     /// A subject's name or a program's path.

@@ -1,6 +1,6 @@
 //! A plain run of what a zygote would be, to compare with.
 
-use crate::program;
+use crate::binary_layout;
 use crate::zygote::ZygoteKey;
 use command_fds::{CommandFdExt, FdMapping};
 use hearth_sandbox::launched::{environment, fix_addresses};
@@ -16,7 +16,7 @@ use std::process::Command;
 /// # Errors
 /// If there is no memory for the shim.
 pub fn plain_command(key: &ZygoteKey) -> io::Result<Command> {
-    let program = program::inspect(&key.binary, None).map_err(io::Error::other)?;
+    let program = binary_layout::inspect(&key.binary, None).map_err(io::Error::other)?;
     let first_library = program.first_library;
     let mut command = Command::new(&key.binary);
     // SAFETY: the function makes one system call, which is all that may be done there.

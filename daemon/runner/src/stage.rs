@@ -11,9 +11,10 @@ use hearth_sandbox::limits::{FILES, MISSING_NAMED};
 use hearth_sandbox::memory_file::{self, contents};
 use hearth_sandbox::packet::{self, Packet, Received};
 use hearth_shim_abi::{
-    ARGUMENT_LIMIT, CHILD_EXECUTED, CHILD_OF_EXECUTED, NOTE_ARRIVED, NOTE_BEGIN, NOTE_CHILD, NOTE_COPY,
-    NOTE_CROWDED, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT, NOTE_NOT_EXECUTED,
-    NOTE_REMOVED, NOTE_RESET, NOTE_UNKEPT, NOTE_UNLOADED, Note, REQUEST_LIMIT, REQUEST_RUN, Request,
+    ARGUMENT_LIMIT, CHILD_EXECUTED, CHILD_FORKED, CHILD_OF_EXECUTED, NOTE_ARRIVED, NOTE_BEGIN, NOTE_CHILD,
+    NOTE_COPY, NOTE_CROWDED, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_LIMIT,
+    NOTE_NOT_EXECUTED, NOTE_REMOVED, NOTE_RESET, NOTE_UNKEPT, NOTE_UNLOADED, Note, REQUEST_LIMIT,
+    REQUEST_RUN, ZygoteRequest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -31,7 +32,7 @@ const KERNELS: &[&str] = &["/dev", "/proc", "/sys"];
 /// What a run is given.
 #[derive(Debug)]
 pub struct Stage {
-    pub head: Request,
+    pub head: ZygoteRequest,
     pub text: Vec<u8>,
     channel: OwnedFd,
     pub channel_end: OwnedFd,
@@ -40,7 +41,7 @@ pub struct Stage {
     pub stderr: File,
     pub input: Option<File>,
     /// What the run has said so far.
-    pub notes: Notes,
+    pub notes: RunNotes,
     /// The input's path and bytes.
     given: Option<(PathBuf, Vec<u8>)>,
     /// What it has written in areas.
@@ -67,7 +68,7 @@ impl Stage {
             text.extend_from_slice(argument.as_bytes());
             text.push(0);
         }
-        let size = size_of::<Request>() + text.len();
+        let size = size_of::<ZygoteRequest>() + text.len();
         if size > REQUEST_LIMIT {
             let what = "the run's environment and arguments";
             return Err(Error::TooLarge { what, size, limit: REQUEST_LIMIT });
@@ -76,7 +77,7 @@ impl Stage {
             let what = "the number of the run's arguments";
             return Err(Error::TooLarge { what, size: arguments.len(), limit: ARGUMENT_LIMIT });
         }
-        let head = Request {
+        let head = ZygoteRequest {
             kind: REQUEST_RUN,
             argument_count: arguments.len() as u32,
             cpu_s: limits.cpu_s,
@@ -85,7 +86,7 @@ impl Stage {
             directory_length,
             addition_count: request.environment.len() as u32,
             hides_program: u32::from(request.hides_program),
-            ..Request::default()
+            ..ZygoteRequest::default()
         };
         let (channel, channel_end) = packet::pair().during("make a socket")?;
         Ok(Self {
@@ -97,7 +98,7 @@ impl Stage {
             stdout: memory_file::growing()?,
             stderr: memory_file::growing()?,
             input: request.input.as_deref().map(memory_file::sealed).transpose()?,
-            notes: Notes::default(),
+            notes: RunNotes::default(),
             given: input.cloned().zip(request.input.clone()),
             written: Written::default(),
         })
@@ -217,9 +218,9 @@ pub struct Output {
     pub missing: Vec<String>,
 }
 
-/// What a run said.
+/// What a run said: its notes, as far as they were taken.
 #[derive(Debug, Default)]
-pub struct Notes {
+pub struct RunNotes {
     /// Its memory.
     pub memory: Option<Memory>,
     /// Its process and its keeper's, as its namespace numbers them.
@@ -268,11 +269,21 @@ pub enum ChildKind {
 }
 
 impl ChildKind {
-    fn of(value: u32) -> Self {
+    /// The kind that a note names; `None` if there is no such kind.
+    fn of(value: u32) -> Option<Self> {
         match value {
-            CHILD_EXECUTED => Self::Executed,
-            CHILD_OF_EXECUTED => Self::OfExecuted,
-            _ => Self::Forked,
+            CHILD_FORKED => Some(Self::Forked),
+            CHILD_EXECUTED => Some(Self::Executed),
+            CHILD_OF_EXECUTED => Some(Self::OfExecuted),
+            _ => None,
+        }
+    }
+
+    /// Is it of the run's own program?
+    fn is_of_the_run(self) -> bool {
+        match self {
+            Self::Forked => true,
+            Self::Executed | Self::OfExecuted => false,
         }
     }
 }
@@ -301,7 +312,7 @@ pub struct MemoryCopy {
     pub kind: ChildKind,
 }
 
-impl Notes {
+impl RunNotes {
     /// Processes that have ended and are not settled.
     pub fn ended(&self, inside: &Inside<'_>) -> Vec<usize> {
         let has_ended = |child: &Child| !child.is_settled && inside.has_ended(child.process);
@@ -363,17 +374,8 @@ impl Notes {
                 self.files.remove(&path);
             }
             NOTE_FORKED => self.forked = true,
-            NOTE_CHILD if self.children.len() < CHILDREN => {
-                let Note { value, process, keeper, .. } = packet.head;
-                let kind = ChildKind::of(value);
-                self.forked |= kind == ChildKind::Forked;
-                self.children.push(Child { process, keeper, kind, is_settled: false });
-            }
-            NOTE_COPY if self.copies.len() < CHILDREN => {
-                let Note { value, process, keeper, .. } = packet.head;
-                self.copies.push(MemoryCopy { of: process, keeper, kind: ChildKind::of(value) });
-            }
-            NOTE_CHILD | NOTE_COPY | NOTE_UNKEPT => self.has_lost_children = true,
+            NOTE_CHILD | NOTE_COPY => self.take_child(&packet.head),
+            NOTE_UNKEPT => self.has_lost_children = true,
             NOTE_CROWDED => self.is_crowded = true,
             NOTE_UNLOADED if self.unloaded.len() < MISSING_NAMED => {
                 self.unloaded.insert(path);
@@ -384,6 +386,21 @@ impl Notes {
             NOTE_ARRIVED => self.arrived += 1,
             NOTE_FAILED => self.failed = Some(packet.head.value.cast_signed()),
             _ => {}
+        }
+    }
+
+    /// Takes the news of a process, or of the copy of one's memory.
+    fn take_child(&mut self, note: &Note) {
+        let Note { process, keeper, .. } = *note;
+        match ChildKind::of(note.value) {
+            Some(kind) if note.kind == NOTE_CHILD && self.children.len() < CHILDREN => {
+                self.forked |= kind.is_of_the_run();
+                self.children.push(Child { process, keeper, kind, is_settled: false });
+            }
+            Some(kind) if note.kind == NOTE_COPY && self.copies.len() < CHILDREN => {
+                self.copies.push(MemoryCopy { of: process, keeper, kind });
+            }
+            Some(_) | None => self.has_lost_children = true,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A subject's atlas in use: opened once, its objects' maps made when first needed.
 
 use crate::error::{Error, Result};
-use crate::places::Places;
+use crate::subject_places::SubjectPlaces;
 use hearth_coverage::atlas::Atlas;
 use hearth_coverage::gcov::ObjectMap;
 use hearth_coverage::spectrum::{KnownBlocks, Learned, NumberedMap};
@@ -34,7 +34,7 @@ self_cell!(
 /// A subject's atlas in use.
 pub struct SubjectMap {
     opened: Opened,
-    places: OnceLock<std::result::Result<Places, String>>,
+    places: OnceLock<std::result::Result<SubjectPlaces, String>>,
     /// Shared by all zygotes of the subject.
     known: KnownBlocks,
     /// What zygotes that are started begin with.
@@ -131,8 +131,8 @@ impl SubjectMap {
     ///
     /// # Errors
     /// If the atlas is damaged.
-    pub fn places(&self) -> Result<&Places> {
-        let places = self.places.get_or_init(|| Places::new(self).map_err(|error| error.to_string()));
+    pub fn places(&self) -> Result<&SubjectPlaces> {
+        let places = self.places.get_or_init(|| SubjectPlaces::new(self).map_err(|error| error.to_string()));
         places.as_ref().map_err(|problem| Error::Counters(problem.clone()))
     }
 

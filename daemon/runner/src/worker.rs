@@ -2,13 +2,12 @@
 
 use crate::cores::Seat;
 use crate::error::Result;
-use crate::observe::Observer;
 use crate::observe::counters::Array;
-use crate::observe::coverage::Observed;
-use crate::run::{Observe, Run, RunRequest};
+use crate::observe::coverage::CounterObserver;
+use crate::observe::{Observation, Observer};
+use crate::run::{Run, RunRequest};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{Zygote, ZygoteKey};
-use hearth_coverage::spectrum::Spectrum;
 use hearth_sandbox::Launcher;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,17 +21,13 @@ pub struct Worker {
     missing: Vec<String>,
 }
 
-/// A run and its coverage.
+/// A run and what was observed of it.
 #[derive(Debug)]
 pub struct CoveredRun {
     /// The run.
     pub run: Run,
-    /// Its coverage, or why there is none.
-    pub spectrum: std::result::Result<Spectrum, String>,
-    /// All counters by dense id, if they were asked for and could be had.
-    pub counters: Option<Vec<i64>>,
-    /// What the zygote had executed at the warm point; `None` for a subject without counters.
-    pub baseline: Option<Arc<Spectrum>>,
+    /// What was observed, or why nothing was.
+    pub observation: std::result::Result<Observation, String>,
     /// What is lacking: of the sandbox, of the notes, and of the run.
     pub missing: Vec<String>,
 }
@@ -40,8 +35,8 @@ pub struct CoveredRun {
 impl CoveredRun {
     /// The answer where the zygote was lost.
     pub(crate) fn lost(why: &str) -> Self {
-        let spectrum = Err(format!("the zygote was lost: {why}"));
-        Self { run: Run::lost(), spectrum, counters: None, baseline: None, missing: Vec::new() }
+        let observation = Err(format!("the zygote was lost: {why}"));
+        Self { run: Run::lost(), observation, missing: Vec::new() }
     }
 }
 
@@ -54,9 +49,7 @@ impl Worker {
         let zygote = Zygote::start(launcher, key)?;
         let observer = Observer::new(&zygote, map)?;
         let mut missing = zygote.missing();
-        if let Observer::Counters(counters) = &observer {
-            missing.extend(counters.missing());
-        }
+        missing.extend(observer.counters().into_iter().flat_map(CounterObserver::missing));
         Ok(Self { zygote, observer, missing })
     }
 
@@ -75,10 +68,7 @@ impl Worker {
     /// Where the counters of its runs are.
     #[must_use]
     pub fn arrays(&self) -> &[Array] {
-        match &self.observer {
-            Observer::Nothing => &[],
-            Observer::Counters(counters) => counters.arrays(),
-        }
+        self.observer.counters().map_or(&[], CounterObserver::arrays)
     }
 
     /// Has the zygote serve its next run at a seat.
@@ -89,10 +79,10 @@ impl Worker {
     /// Is it of this map, or of none if there is none?
     #[must_use]
     pub fn is_of(&self, map: Option<&Arc<SubjectMap>>) -> bool {
-        match (&self.observer, map) {
-            (Observer::Counters(counters), Some(map)) => Arc::ptr_eq(counters.map(), map),
-            (Observer::Nothing, None) => true,
-            _ => false,
+        match (self.observer.counters(), map) {
+            (Some(counters), Some(map)) => Arc::ptr_eq(counters.map(), map),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
         }
     }
 
@@ -104,24 +94,10 @@ impl Worker {
         let started = Instant::now();
         let mut ended = self.zygote.run(request, &mut self.observer)?;
         let mut missing = Vec::new();
-        let observed = match (&mut self.observer, request.observe) {
-            (Observer::Nothing, _) => Err("the subject is not instrumented".to_owned()),
-            (_, Observe::Nothing) => Err("nobody asked for it".to_owned()),
-            (Observer::Counters(counters), wanted) => {
-                counters.observe(&mut ended, wanted == Observe::Counters, &mut missing)
-            }
-        };
+        let observation = self.observer.observe(&mut ended, request.observe, &mut missing);
         let mut run = ended.finish(&self.observer, missing)?;
         run.times.total = started.elapsed();
-        let baseline = match &self.observer {
-            Observer::Nothing => None,
-            Observer::Counters(counters) => Some(counters.baseline.clone()),
-        };
         let missing = [&self.missing[..], &run.missing].concat();
-        let (spectrum, counters) = match observed {
-            Ok(Observed { spectrum, counters }) => (Ok(spectrum), counters),
-            Err(reason) => (Err(reason), None),
-        };
-        Ok(CoveredRun { run, spectrum, counters, baseline, missing })
+        Ok(CoveredRun { run, observation, missing })
     }
 }

@@ -16,7 +16,7 @@ use crate::revision::Files;
 use hearth_sandbox::Launched;
 use hearth_sandbox::areas::Areas;
 use hearth_sandbox::packet::{self, Packet, Received};
-use hearth_shim_abi::{EVENT_CLEARED, Event, REQUEST_CLEAR, REQUEST_MARK, Request};
+use hearth_shim_abi::{EVENT_CLEARED, Event, REQUEST_CLEAR, REQUEST_MARK, ZygoteRequest};
 pub use key::{WarmPoint, ZygoteKey};
 use nix::unistd::Pid;
 pub use run::EndedRun;
@@ -128,7 +128,7 @@ impl Zygote {
     /// # Errors
     /// If the zygote takes no requests.
     pub fn mark(&self, address: u64) -> Result<()> {
-        let mark = Request { kind: REQUEST_MARK, address, ..Request::default() };
+        let mark = ZygoteRequest { kind: REQUEST_MARK, address, ..ZygoteRequest::default() };
         packet::send(&self.launched.control, &mark, &[], &[]).map_err(lost("it takes no requests"))
     }
 
@@ -159,7 +159,7 @@ impl Zygote {
 
     /// Has the run killed, with all that it started, so that its memory goes and the next one can be forked.
     fn clear(&mut self) -> Result<()> {
-        let clear = Request { kind: REQUEST_CLEAR, ..Request::default() };
+        let clear = ZygoteRequest { kind: REQUEST_CLEAR, ..ZygoteRequest::default() };
         packet::send(&self.launched.control, &clear, &[], &[]).map_err(lost("it takes no requests"))?;
         self.unclear = true;
         Ok(())

@@ -10,7 +10,7 @@ use crate::limits::{
 use crate::memory_file::{self, contents};
 use crate::packet::{self, Received};
 use crate::shim;
-use crate::word::{DAEMON_FD, Launch, ORDER_FD, Refresh, Report, Word};
+use crate::word::{DAEMON_FD, Launch, LauncherReport, ORDER_FD, Refresh, Word};
 use command_fds::{CommandFdExt, FdMapping};
 use hearth_protocol::Address;
 use hearth_shim_abi::{CONTROL_FD, CONTROL_VARIABLE, SHIM_FD};
@@ -100,6 +100,7 @@ pub fn environment(
 }
 
 /// Turns off the randomization of addresses for the program that is started next.
+#[expect(unsafe_code, reason = "no crate has this call")]
 pub fn fix_addresses() -> io::Result<()> {
     // SAFETY: the call takes a number.
     match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
@@ -153,10 +154,12 @@ impl Launched {
         };
         launched.wait_until_ready(subject)?;
         launched.memory_group = group::of_memory(launched.launcher.id());
-        if !launched.missing.is_empty() && policy == Policy::Required {
-            return Err(Error::Lacking { missing: launched.missing.clone() });
+        match policy {
+            Policy::Required if !launched.missing.is_empty() => {
+                Err(Error::Lacking { missing: launched.missing.clone() })
+            }
+            Policy::Required | Policy::BestEffort => Ok(launched),
         }
-        Ok(launched)
     }
 
     /// The launcher names the process, and the process says that its sandbox stands, in any launch.
@@ -165,8 +168,8 @@ impl Launched {
         let mut ready = false;
         while self.process.is_none() || !ready {
             match self.report() {
-                Some((Report::Process(pid), _)) => self.process = Some(pid),
-                Some((Report::Ready(told), fds)) => {
+                Some((LauncherReport::Process(pid), _)) => self.process = Some(pid),
+                Some((LauncherReport::Ready(told), fds)) => {
                     ready = true;
                     (self.missing, self.limits_processes_by_user) =
                         (told.missing, told.limits_processes_by_user);
@@ -177,8 +180,8 @@ impl Launched {
                     let areas = |staging| Areas::new(staging, told.areas, &subject.wanted(), told.hidden);
                     self.areas = fds.next().map(areas);
                 }
-                Some((Report::Failed(problem), _)) => return Err(failed(problem)),
-                Some((Report::Refreshed(_), _)) | None => {
+                Some((LauncherReport::Failed(problem), _)) => return Err(failed(problem)),
+                Some((LauncherReport::Refreshed(_), _)) | None => {
                     return Err(failed(format!("the launcher said nothing; {}", self.output())));
                 }
             }
@@ -187,7 +190,7 @@ impl Launched {
     }
 
     /// What the launcher says next, and the descriptors that come with it.
-    fn report(&self) -> Option<(Report, Vec<OwnedFd>)> {
+    fn report(&self) -> Option<(LauncherReport, Vec<OwnedFd>)> {
         let deadline = Instant::now() + LAUNCH_DEADLINE;
         match packet::receive::<Word>(&self.alive, REPORT_BYTES, deadline) {
             Ok(Received::Packet(packet)) => Some((serde_json::from_slice(&packet.text).ok()?, packet.fds)),
@@ -224,11 +227,11 @@ impl Launched {
             return Ok(());
         }
         match self.report() {
-            Some((Report::Refreshed(None), _)) => {
+            Some((LauncherReport::Refreshed(None), _)) => {
                 self.areas.iter_mut().for_each(Areas::end_refreshing);
                 Ok(())
             }
-            Some((Report::Refreshed(Some(problem)), _)) => {
+            Some((LauncherReport::Refreshed(Some(problem)), _)) => {
                 Err(Error::Lost(format!("its files cannot be made fresh: {problem}")))
             }
             _ => Err(Error::Lost("its launcher does not answer".to_owned())),

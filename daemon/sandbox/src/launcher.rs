@@ -5,11 +5,14 @@
 //! read-only or an area, and secrets are hidden. The launcher stays above it, makes areas fresh for each run, ends the
 //! subject when the daemon is gone, and ends as it does.
 
+#[expect(unsafe_code, reason = "no crate installs a filter and leaves speculation on")]
 mod filter;
 pub(crate) mod group;
 mod guard;
 mod hidden;
+#[expect(unsafe_code, reason = "the C library has no call to change a mount")]
 mod mounts;
+#[expect(unsafe_code, reason = "it forks, and enters namespaces, with one thread")]
 mod namespaces;
 pub(crate) mod overlay;
 mod plan;
@@ -17,7 +20,7 @@ mod plan;
 use crate::launched::{environment, fix_addresses};
 use crate::limits::{COMMAND_BYTES, RUN_NICENESS, START_FILE_BYTES, most_processes};
 use crate::packet::{self, Received};
-use crate::word::{DAEMON_FD, Launch, ORDER_FD, Ready, Refresh, Report, Word};
+use crate::word::{DAEMON_FD, Launch, LauncherReport, ORDER_FD, Ready, Refresh, Word};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD, UNREAD_TIME_S};
 use overlay::Overlays;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -48,12 +51,13 @@ pub fn main() -> ExitCode {
     match launch(&daemon, &subject) {
         Ok(code) => code,
         Err(problem) => {
-            report(&daemon, &Report::Failed(problem), &[]);
+            report(&daemon, &LauncherReport::Failed(problem), &[]);
             ExitCode::FAILURE
         }
     }
 }
 
+#[expect(unsafe_code, reason = "the daemon hands over descriptors by their numbers")]
 fn take_order() -> Option<(OwnedFd, Launch)> {
     // Somebody who types the argument has none of the descriptors.
     for fd in [DAEMON_FD, ORDER_FD] {
@@ -69,12 +73,13 @@ fn take_order() -> Option<(OwnedFd, Launch)> {
     Some((daemon, serde_json::from_slice(&text).ok()?))
 }
 
-fn report(daemon: &OwnedFd, report: &Report, fds: &[BorrowedFd<'_>]) {
+fn report(daemon: &OwnedFd, report: &LauncherReport, fds: &[BorrowedFd<'_>]) {
     let text = serde_json::to_vec(report).unwrap_or_default();
     // A daemon that is gone needs no report.
     let _ = packet::send(daemon, &Word, &text, fds);
 }
 
+#[expect(unsafe_code, reason = "it forks, with one thread")]
 fn launch(daemon: &OwnedFd, subject: &Launch) -> Result<ExitCode, String> {
     for fd in [DAEMON_FD, ORDER_FD] {
         set_close_on_exec(fd);
@@ -89,7 +94,7 @@ fn launch(daemon: &OwnedFd, subject: &Launch) -> Result<ExitCode, String> {
             Err(problem) => {
                 // Once the sandbox stands, the daemon listens to the subject's output only.
                 eprintln!("{problem}");
-                report(daemon, &Report::Failed(problem), &[]);
+                report(daemon, &LauncherReport::Failed(problem), &[]);
                 // SAFETY: ends the process; there is nothing to clean up.
                 unsafe { libc::_exit(libc::EXIT_FAILURE) }
             }
@@ -99,7 +104,7 @@ fn launch(daemon: &OwnedFd, subject: &Launch) -> Result<ExitCode, String> {
                 // Without it memory is added up process by process.
                 let _ = members.write_all(pid.to_string().as_bytes());
             }
-            report(daemon, &Report::Process(pid), &[]);
+            report(daemon, &LauncherReport::Process(pid), &[]);
             watch(daemon, pid, sandbox.areas)
         }
     }
@@ -114,7 +119,7 @@ fn serve(daemon: &OwnedFd, areas: Option<&mut Overlays>) -> bool {
     };
     if let (Ok(asked), Some(areas)) = (serde_json::from_slice::<Refresh>(&packet.text), areas) {
         let problem = areas.refresh(&asked).err().map(|error| error.to_string());
-        report(daemon, &Report::Refreshed(problem), &[]);
+        report(daemon, &LauncherReport::Refreshed(problem), &[]);
     }
     true
 }
@@ -159,6 +164,7 @@ fn stand_back() {
 }
 
 /// Becomes the subject.
+#[expect(unsafe_code, reason = "what is done before exec has no safe call")]
 fn start(daemon: &OwnedFd, subject: &Launch, mut sandbox: Sandbox) -> Result<Infallible, String> {
     let at = |what: &'static str| move |error: rustix::io::Errno| format!("{what}: {error}");
     // The subject ends with its launcher.
@@ -202,7 +208,7 @@ fn start(daemon: &OwnedFd, subject: &Launch, mut sandbox: Sandbox) -> Result<Inf
         areas_problem: areas_problem.clone(),
         hidden: hidden.clone(),
     };
-    report(daemon, &Report::Ready(ready), &fds);
+    report(daemon, &LauncherReport::Ready(ready), &fds);
     let mut command = Command::new(&subject.binary);
     command
         .arg0(subject.arguments.first().map_or(subject.binary.as_os_str(), |argument| argument))
@@ -308,6 +314,7 @@ impl Sandbox {
 }
 
 /// Closes what the starting process had open and forgot to keep to itself.
+#[expect(unsafe_code, reason = "it closes descriptors that nobody owns")]
 fn close_others() {
     let own = [CONTROL_FD, SHIM_FD, DAEMON_FD, ORDER_FD];
     let (first, last) = (own.into_iter().min(), own.into_iter().max());
@@ -318,11 +325,13 @@ fn close_others() {
     }
 }
 
+#[expect(unsafe_code, reason = "the descriptor is known by its number")]
 fn set_close_on_exec(fd: i32) {
     // SAFETY: the call takes numbers.
     unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
+#[expect(unsafe_code, reason = "the descriptor is known by its number")]
 fn clear_close_on_exec(fd: i32) {
     // SAFETY: the call takes numbers.
     unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };

@@ -17,6 +17,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+#![deny(unsafe_code)]
+
 pub mod areas;
 pub mod error;
 pub mod launched;

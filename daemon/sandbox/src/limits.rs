@@ -22,6 +22,10 @@ pub const AREA_DEPTH: usize = 128;
 /// An area in which the order names nothing is made fresh if it was used and is older than this: what changes there on the
 /// machine is seen so much later at the most.
 pub const AREA_AGE: Duration = Duration::from_secs(1);
+/// Directories below each other in which settings of the machine are looked for that only root may read.
+pub const SETTINGS_DEPTH: usize = 4;
+/// Descriptors that come with a packet.
+pub const PACKET_DESCRIPTORS: usize = 8;
 /// What the daemon asks of a launcher, in bytes.
 pub const COMMAND_BYTES: usize = 16 << 10;
 /// What a launcher says, in bytes.

@@ -1,5 +1,6 @@
 //! Packets with descriptors, between the daemon and what runs under it.
 
+use crate::limits::PACKET_DESCRIPTORS;
 use bytemuck::{AnyBitPattern, NoUninit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -11,9 +12,6 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
-
-/// The most descriptors in a packet.
-const FD_LIMIT: usize = 8;
 
 /// Two ends of a socket for packets.
 ///
@@ -28,7 +26,7 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// # Errors
 /// If the other end is gone.
 pub fn send<T: NoUninit>(socket: &OwnedFd, head: &T, text: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FD_LIMIT))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PACKET_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(fds));
@@ -75,7 +73,7 @@ pub fn receive<T: AnyBitPattern>(
         return Ok(Received::Nothing);
     }
     let mut bytes = vec![0_u8; limit];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FD_LIMIT))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PACKET_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
     let received = match recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {

@@ -71,7 +71,7 @@ pub struct Refresh {
 
 /// What the launcher says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Report {
+pub enum LauncherReport {
     /// The subject's process, as the daemon numbers it.
     Process(i32),
     /// The sandbox stands, without what is missing. Comes with its `/proc`, or the machine's, and with the staging of the areas,

@@ -7,8 +7,8 @@ use hearth_protocol::{
     Aggregation, Answer, Coverage, DistanceInfo, Failure, FailureKind, FileCount, FileLines, Formula,
     FunctionCount, Level, Measure, RunRef, Suspect,
 };
-use hearth_runner::places::Places;
 use hearth_runner::subject_map::SubjectMap;
+use hearth_runner::subject_places::SubjectPlaces;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -40,7 +40,7 @@ pub fn delta(
 pub fn distance(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef, measure: Measure) -> Result<Answer> {
     let (kept, other) = pair(dispatcher, run, against)?;
     let (lines, other) = (&kept.spectrum.lines, &other.lines);
-    let files = || kept.map.places().map(Places::files).map_err(|error| failure(&error));
+    let files = || kept.map.places().map(SubjectPlaces::files).map_err(|error| failure(&error));
     let distance = match measure {
         Measure::JaccardLines => distance::jaccard_distance(lines, other),
         Measure::JaccardFiles => distance::place_distance(lines, other, &files()?),
@@ -107,19 +107,21 @@ pub fn ranking(dispatcher: &Dispatcher, ranking: &Ranking) -> Result<Answer> {
 /// A run and what it is compared with.
 fn pair(dispatcher: &Dispatcher, run: &RunRef, against: &RunRef) -> Result<(Arc<Kept>, Arc<Spectrum>)> {
     let kept = dispatcher.kept_runs().get(run)?;
-    if *against == RunRef::Baseline {
-        let baseline = kept.baseline.clone();
-        return Ok((kept, baseline));
-    }
-    let other = dispatcher.kept_runs().get(against)?;
-    check_same(&kept, &other)?;
-    Ok((kept, other.spectrum.clone()))
+    let spectrum = match against {
+        RunRef::Baseline => kept.baseline.clone(),
+        RunRef::Id(_) | RunRef::Name(_) => {
+            let other = dispatcher.kept_runs().get(against)?;
+            check_same(&kept, &other)?;
+            other.spectrum.clone()
+        }
+    };
+    Ok((kept, spectrum))
 }
 
 fn all(dispatcher: &Dispatcher, runs: &[RunRef], first: &Kept) -> Result<Vec<Arc<Kept>>> {
-    let mut store = dispatcher.kept_runs();
+    let mut kept_runs = dispatcher.kept_runs();
     let get = |run| {
-        let kept = store.get(run)?;
+        let kept = kept_runs.get(run)?;
         check_same(first, &kept)?;
         Ok(kept)
     };
@@ -204,7 +206,7 @@ fn source_name(map: &SubjectMap, source: u32) -> String {
 fn function_name(
     dispatcher: &Dispatcher,
     map: &SubjectMap,
-    place: &hearth_runner::places::FunctionPlace,
+    place: &hearth_runner::subject_places::FunctionPlace,
 ) -> Result<String> {
     let name = place.name(map).map_err(|error| failure(&error))?;
     let mut readable = Vec::new();

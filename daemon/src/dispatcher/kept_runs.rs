@@ -51,11 +51,11 @@ pub struct KeptRuns<Map = SubjectMap> {
     clock: u64,
 }
 
-/// Runs that were forgotten: to be dropped when the store is free again.
+/// Runs that were forgotten: to be dropped when the kept runs are unlocked again.
 pub type Forgotten<Map = SubjectMap> = Vec<Arc<Kept<Map>>>;
 
 impl<Map> KeptRuns<Map> {
-    /// An empty store with a budget in bytes.
+    /// None yet, with a budget in bytes.
     pub fn new(limit: u64) -> Self {
         Self {
             entries: BTreeMap::new(),
@@ -129,7 +129,7 @@ impl<Map> KeptRuns<Map> {
         }
     }
 
-    /// Forgets a run, and returns it: to be dropped when the store is free again.
+    /// Forgets a run, and returns it: to be dropped when the kept runs are unlocked again.
     pub fn remove(&mut self, id: u64) -> Option<Arc<Kept<Map>>> {
         let entry = self.entries.remove(&id)?;
         self.unnamed.remove(&entry.used);

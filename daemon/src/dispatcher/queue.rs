@@ -3,7 +3,7 @@
 //! Work is begun in the order it came in. Work that nobody wants any more when its turn comes is not begun.
 
 use crate::limits::QUEUED;
-use crate::metrics::Counted;
+use crate::metrics::LiveCount;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use hearth_protocol::{Failure, FailureKind};
 use std::io;
@@ -74,7 +74,7 @@ impl Queue {
     ) -> Result<T> {
         let (done, answer) = oneshot::channel();
         let state = self.state.clone();
-        let queued = Counted::new(&state.queued);
+        let queued = LiveCount::new(&state.queued);
         let job = move || {
             let running = Running::new(&state);
             drop(queued);

@@ -5,11 +5,11 @@ use super::{Dispatcher, failure};
 use hearth_protocol::{
     Answer, Bytes, FRAME_LIMIT, Failure, FailureKind, FileInfo, Limits, Observe, Order, RunDone, RunInput,
 };
-use hearth_runner::CoveredRun;
 use hearth_runner::limits::RunLimits;
 use hearth_runner::order::{Resolved, RunOrder, has_place_for_input, nameless_input, other_arguments};
 use hearth_runner::run::{OutputFile, RunRequest};
 use hearth_runner::zygote::WarmPoint;
+use hearth_runner::{CoveredRun, Observation};
 use hearth_sandbox::Policy;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -127,7 +127,7 @@ fn done(
     name: Option<&str>,
     send_files: bool,
 ) -> Result<RunDone> {
-    let CoveredRun { run, spectrum, baseline, missing, .. } = answer;
+    let CoveredRun { run, observation, missing } = answer;
     let mut done = RunDone {
         run: 0,
         index: 0,
@@ -144,8 +144,8 @@ fn done(
         run_us: microseconds(run.times.run),
         harvest_us: microseconds(run.times.harvest),
     };
-    match (spectrum, baseline, &resolved.map) {
-        (Ok(spectrum), Some(baseline), Some(map)) => {
+    match (observation, &resolved.map) {
+        (Ok(Observation { spectrum, baseline, counters: _ }), Some(map)) => {
             done.lines_executed = spectrum.lines.executed() as u64;
             done.functions_executed = spectrum.functions.executed() as u64;
             let kept = Kept {
@@ -159,8 +159,8 @@ fn done(
             drop(forgotten);
             done.run = id?;
         }
-        (Err(reason), ..) => done.no_coverage = Some(reason),
-        _ => done.no_coverage = Some("the subject is not instrumented".to_owned()),
+        (Err(reason), _) => done.no_coverage = Some(reason),
+        (Ok(_), None) => done.no_coverage = Some("the subject is not instrumented".to_owned()),
     }
     Ok(done)
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::build::lock::Lock;
 use crate::error::{AtPath, Error, Result};
-use crate::manifest::{FORMAT, FileRecord, Kind, Manifest, Notes};
+use crate::manifest::{FORMAT, FileRecord, Kind, Manifest, NotesDirectories};
 use crate::name::SubjectId;
 use crate::program;
 use crate::store::{Store, Subject};
@@ -75,7 +75,7 @@ fn other_program(path: &Path) -> Result<FileRecord> {
 }
 
 /// Finds the directories, each of which must have notes. One inside of another adds nothing.
-fn notes(given: &[PathBuf]) -> Result<Notes> {
+fn notes(given: &[PathBuf]) -> Result<NotesDirectories> {
     let mut directories: Vec<PathBuf> = Vec::new();
     for directory in given {
         let found = absolute_directory(directory)?;
@@ -91,7 +91,7 @@ fn notes(given: &[PathBuf]) -> Result<Notes> {
     let count = counts.sum::<Result<u64>>()?;
     let mut directories = directories.into_iter();
     let directory = directories.next().ok_or(Error::NoNotes { directory: PathBuf::new() })?;
-    Ok(Notes { directory, further: directories.collect(), count })
+    Ok(NotesDirectories { directory, further: directories.collect(), count })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
@@ -134,7 +134,7 @@ mod tests {
         }
         let [inner, a, b] = ["a/x", "a", "b"].map(|name| root.join(name));
         let found = notes(&[inner, a.clone(), b.clone(), a.clone()]).unwrap();
-        assert_eq!(found, Notes { directory: a, further: vec![b], count: 3 });
+        assert_eq!(found, NotesDirectories { directory: a, further: vec![b], count: 3 });
         fs::create_dir(root.join("empty")).unwrap();
         assert!(matches!(notes(&[root.join("b"), root.join("empty")]), Err(Error::NoNotes { .. })));
     }

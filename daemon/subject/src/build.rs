@@ -12,7 +12,7 @@ use crate::download::{self, Wanted};
 use crate::error::{AtPath, Error, Result};
 use crate::manifest::Level;
 use crate::name::SubjectId;
-use crate::progress::{Progress, Stage};
+use crate::progress::{BuildStage, Progress};
 use crate::recipes::{Recipe, Variant};
 use crate::store::{Store, Subject};
 
@@ -63,7 +63,7 @@ pub fn build(
     if let Some(subject) = store.load(&id)? {
         return Ok(Built { subject, fresh: false });
     }
-    progress.stage(Stage::Checking, Duration::from_secs(1));
+    progress.stage(BuildStage::Checking, Duration::from_secs(1));
     let directory = store.directory(&id);
     let system = recipe.build_system(&Variant { level, directory: &directory });
     preflight::check_tools(recipe, &*system)?;
@@ -85,7 +85,7 @@ pub fn build(
         log,
         jobs,
         clock,
-        stage: Stage::Checking,
+        stage: BuildStage::Checking,
         progress,
     };
     match site.build() {
@@ -105,7 +105,7 @@ struct Site<'a> {
     log: PathBuf,
     jobs: NonZero<usize>,
     clock: Clock,
-    stage: Stage,
+    stage: BuildStage,
     progress: &'a mut dyn Progress,
 }
 
@@ -125,7 +125,7 @@ impl Site<'_> {
             }
             other => other?,
         }
-        self.enter(Stage::Finishing, Duration::from_secs(3));
+        self.enter(BuildStage::Finishing, Duration::from_secs(3));
         finish::finish(self, package)
     }
 
@@ -136,7 +136,7 @@ impl Site<'_> {
         {
             return Ok(package);
         }
-        self.enter(Stage::Downloading, Duration::from_secs(15));
+        self.enter(BuildStage::Downloading, Duration::from_secs(15));
         let (progress, clock) = (&mut *self.progress, &mut self.clock);
         let tick = &mut || {
             clock.tick();
@@ -154,7 +154,7 @@ impl Site<'_> {
         if Step::Extracted.finished(&self.directory).is_some() {
             return Ok(());
         }
-        self.enter(Stage::Extracting, Duration::from_secs(15));
+        self.enter(BuildStage::Extracting, Duration::from_secs(15));
         extract::extract(self)?;
         Step::Extracted.record(&self.directory, "")
     }
@@ -163,7 +163,7 @@ impl Site<'_> {
         if Step::Configured.finished(&self.directory).is_some() {
             return Ok(());
         }
-        self.enter(Stage::Configuring, Duration::from_secs(3));
+        self.enter(BuildStage::Configuring, Duration::from_secs(3));
         let build = self.directory.join("build");
         crate::tree::remove(&build)?;
         fs::create_dir_all(&build).at("create", &build)?;
@@ -184,7 +184,7 @@ impl Site<'_> {
         // A machine whose processors are busy or few takes longer whatever the number of jobs.
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get).min(self.jobs.get());
         let seconds = cost.compile_seconds * left / total / processors as u64;
-        self.enter(Stage::Compiling, Duration::from_secs(seconds.max(1)));
+        self.enter(BuildStage::Compiling, Duration::from_secs(seconds.max(1)));
         let mut command = self.system.compile(self.jobs).command();
         command.current_dir(&build);
         // Instrumented programs run during the build; their counters are of no use to anyone.
@@ -201,7 +201,7 @@ impl Site<'_> {
         Step::Built.record(&self.directory, &counter.count().to_string())
     }
 
-    fn enter(&mut self, stage: Stage, expected: Duration) {
+    fn enter(&mut self, stage: BuildStage, expected: Duration) {
         self.stage = stage;
         self.progress.stage(stage, expected);
     }

@@ -43,8 +43,8 @@ mod tree;
 
 pub use add::Addition;
 pub use error::{Error, FailedBuild, Result};
-pub use manifest::{FORMAT, FileRecord, Flags, Kind, Level, Manifest, Notes};
+pub use manifest::{FORMAT, FileRecord, Flags, Kind, Level, Manifest, NotesDirectories};
 pub use name::SubjectId;
-pub use program::{Program, inspect};
-pub use progress::{Progress, Silent, Stage};
+pub use program::{InstrumentedProgram, inspect};
+pub use progress::{BuildStage, Progress, Silent};
 pub use store::{Entry, Store, Subject};

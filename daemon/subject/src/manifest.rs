@@ -50,12 +50,18 @@ impl Level {
 
     /// Is the subject compiled with optimization?
     pub fn is_optimized(self) -> bool {
-        matches!(self, Level::Opt | Level::PlainOpt)
+        match self {
+            Level::Opt | Level::PlainOpt => true,
+            Level::Noopt | Level::PlainNoopt => false,
+        }
     }
 
     /// Does the subject count what it executes?
     pub fn is_instrumented(self) -> bool {
-        matches!(self, Level::Noopt | Level::Opt)
+        match self {
+            Level::Noopt | Level::Opt => true,
+            Level::PlainNoopt | Level::PlainOpt => false,
+        }
     }
 }
 
@@ -93,9 +99,9 @@ pub struct FileRecord {
     pub sha256: String,
 }
 
-/// The notes of a subject.
+/// Where the notes of a subject are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notes {
+pub struct NotesDirectories {
     /// The directory that holds them, at any depth.
     pub directory: PathBuf,
     /// Other directories that hold some, too, at any depth.
@@ -139,7 +145,7 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<FileRecord>,
     /// The notes.
-    pub notes: Notes,
+    pub notes: NotesDirectories,
     /// The source tree, where known.
     pub source: Option<PathBuf>,
     /// Seconds spent on building, over all resumptions; 0 for added subjects.
@@ -201,7 +207,7 @@ pub(crate) fn sample(name: &str, level: Option<Level>) -> Manifest {
         source_package: Some(FileRecord { path: "p.deb".into(), sha256: "00".into() }),
         binary: FileRecord { path: "build/gcc/cc1".into(), sha256: "11".into() },
         with: Vec::new(),
-        notes: Notes { directory: "build/gcc".into(), further: Vec::new(), count: 500 },
+        notes: NotesDirectories { directory: "build/gcc".into(), further: Vec::new(), count: 500 },
         source: Some("source".into()),
         build_seconds: 480,
         built_at: 1_700_000_000,

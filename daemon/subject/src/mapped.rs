@@ -1,5 +1,8 @@
 //! Mapping a cached file into memory.
-#![allow(unsafe_code)]
+#![expect(
+    unsafe_code,
+    reason = "a file that another process changes could not be mapped safely; these are not changed"
+)]
 
 use std::fs::File;
 use std::io;

@@ -8,13 +8,13 @@ use crate::error::{AtPath, Error, Result};
 
 /// What a usable program says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct InstrumentedProgram {
     /// The compiler named in its `.comment` section.
     pub compiler: Option<String>,
 }
 
 /// Checks that `path` is an ELF executable with a symbol table and gcov's run-time in it.
-pub fn inspect(path: &Path) -> Result<Program> {
+pub fn inspect(path: &Path) -> Result<InstrumentedProgram> {
     let path_buf = || path.to_path_buf();
     let file = File::open(path).at("read", path)?;
     match examine(file) {
@@ -31,7 +31,7 @@ enum Fact {
     Other(String),
     Stripped,
     Uninstrumented,
-    Instrumented(Program),
+    Instrumented(InstrumentedProgram),
 }
 
 fn examine(file: File) -> Result<Fact, ElfError> {
@@ -53,7 +53,7 @@ fn examine(file: File) -> Result<Fact, ElfError> {
         return Ok(Fact::Uninstrumented);
     }
     let compiler = sections.named(b".comment").and_then(|data| first_text(&data));
-    Ok(Fact::Instrumented(Program { compiler }))
+    Ok(Fact::Instrumented(InstrumentedProgram { compiler }))
 }
 
 /// The first of the NUL-separated texts in a `.comment` section.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The parts of a build, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum BuildStage {
     /// Looking for tools, headers and disk space.
     Checking,
     /// Fetching the source package.
@@ -19,16 +19,16 @@ pub enum Stage {
     Finishing,
 }
 
-impl Stage {
-    /// The stage as a verb, as in "compiling gcc-11-noopt".
+impl BuildStage {
+    /// It as a verb, as in "compiling gcc-11-noopt".
     pub fn as_str(self) -> &'static str {
         match self {
-            Stage::Checking => "checking the machine for",
-            Stage::Downloading => "downloading",
-            Stage::Extracting => "extracting",
-            Stage::Configuring => "configuring",
-            Stage::Compiling => "compiling",
-            Stage::Finishing => "finishing",
+            BuildStage::Checking => "checking the machine for",
+            BuildStage::Downloading => "downloading",
+            BuildStage::Extracting => "extracting",
+            BuildStage::Configuring => "configuring",
+            BuildStage::Compiling => "compiling",
+            BuildStage::Finishing => "finishing",
         }
     }
 }
@@ -36,7 +36,7 @@ impl Stage {
 /// Receives the progress of a build. Calls come from the thread that builds, at most a few times a second.
 pub trait Progress {
     /// A stage begins that is expected to take this long.
-    fn stage(&mut self, stage: Stage, expected: Duration);
+    fn stage(&mut self, stage: BuildStage, expected: Duration);
     /// The stage is at step `done` of about `total`; called regularly even if neither has changed.
     fn advance(&mut self, done: u64, total: u64);
     /// Something the user is to know, in one line.
@@ -47,7 +47,7 @@ pub trait Progress {
 pub struct Silent;
 
 impl Progress for Silent {
-    fn stage(&mut self, _stage: Stage, _expected: Duration) {}
+    fn stage(&mut self, _stage: BuildStage, _expected: Duration) {}
     fn advance(&mut self, _done: u64, _total: u64) {}
     fn note(&mut self, _message: &str) {}
 }

@@ -63,8 +63,8 @@ pub trait Recipe: Debug + Sync {
     /// The directory with the notes, relative to the subject's directory.
     fn notes(&self) -> &'static str;
 
-    /// The arguments that compile `smoke.c` to `smoke.out`, to see that the program works.
-    fn smoke_arguments(&self) -> &'static [&'static str];
+    /// What shows that the program works.
+    fn smoke_test(&self) -> SmokeTest;
 
     /// Objects, archives and programs, relative to `build`, that the finished subject needs at run time.
     fn kept(&self) -> &'static [&'static str];
@@ -99,6 +99,25 @@ pub enum Packaging {
     Source,
     /// A binary package that holds the pristine tarball, at this path inside it.
     Tarball(&'static str),
+}
+
+/// A run of the program, in a directory of its own, that shows that it works: it ends well, and makes the file it is to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SmokeTest {
+    /// A file that it finds there: its name and its text.
+    pub input: Option<(&'static str, &'static str)>,
+    /// Its arguments.
+    pub arguments: &'static [&'static str],
+    /// The name of the file it is to make there.
+    pub output: Option<&'static str>,
+}
+
+impl SmokeTest {
+    /// Of a C compiler: the arguments have it compile `smoke.c` to `smoke.out`.
+    pub const fn of_c_compiler(arguments: &'static [&'static str]) -> SmokeTest {
+        let input = Some(("smoke.c", "int main(void) { return 0; }\n"));
+        SmokeTest { input, arguments, output: Some("smoke.out") }
+    }
 }
 
 /// Something a build needs, and the Debian package that has it.
@@ -190,7 +209,10 @@ mod tests {
             assert!(recipe.kept().contains(&binary), "{name} prunes its program");
             let notes = Path::new(recipe.notes());
             assert!(notes.starts_with("build") && Path::new(recipe.binary()).starts_with(notes), "{name}");
-            assert!(recipe.smoke_arguments().contains(&"smoke.c"), "{name}");
+            let SmokeTest { input, arguments, output } = recipe.smoke_test();
+            for file in input.map(|(file, _)| file).into_iter().chain(output) {
+                assert!(arguments.contains(&file), "{name} is not told of {file}");
+            }
             for level in Level::ALL {
                 let Cost { compile_steps, compile_seconds, disk_mb } = recipe.cost(level);
                 assert!(compile_steps > 0 && compile_seconds > 0 && disk_mb > 0, "{name} {level}");

@@ -4,7 +4,7 @@ extern crate std;
 
 use crate::{
     ARGUMENT_LIMIT, CHANNEL_FD, CONTROL_FD, Config, EXECUTED, EXPECTED_LIMIT, Event, FIRST_OWN_FD, INACTIVE,
-    NOTE_LIMIT, Note, PATH_LIMIT, REQUEST_LIMIT, Request, SHIM_FD,
+    NOTE_LIMIT, Note, PATH_LIMIT, REQUEST_LIMIT, SHIM_FD, ZygoteRequest,
 };
 use core::mem::offset_of;
 use std::string::ToString;
@@ -25,9 +25,9 @@ macro_rules! check {
 fn messages_have_their_layout() {
     check!(Config: 4120, version 0, warm 4, symbol 8, input_length 16, has_areas 20, input 24,);
     check!(
-        Request: 56,
+        ZygoteRequest: 56,
         kind 0, argument_count 4, cpu_s 8, file_bytes 16, processes 24, directory_length 32,
-        addition_count 36, address 40, hides_program 48, observe 52,
+        addition_count 36, address 40, hides_program 48, is_counted 52,
     );
     check!(
         Event: 64,
@@ -47,11 +47,11 @@ fn numbers_are_little_endian() {
 fn messages_have_room_for_what_they_carry() {
     assert_eq!(NOTE_LIMIT, size_of::<Note>() + PATH_LIMIT);
     assert_eq!(EXPECTED_LIMIT, 4089);
-    let expected = size_of::<Request>() + EXPECTED_LIMIT * size_of::<u64>();
+    let expected = size_of::<ZygoteRequest>() + EXPECTED_LIMIT * size_of::<u64>();
     assert_eq!(expected, REQUEST_LIMIT);
     // A directory, and arguments with nothing but their NULs.
     let text = PATH_LIMIT + ARGUMENT_LIMIT;
-    assert!(size_of::<Request>() + text < REQUEST_LIMIT, "{text}");
+    assert!(size_of::<ZygoteRequest>() + text < REQUEST_LIMIT, "{text}");
 }
 
 #[test]

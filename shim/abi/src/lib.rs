@@ -1,6 +1,6 @@
 //! The contract between the shim and the daemon: messages on two sockets, nothing else.
 //!
-//! The control socket joins the daemon and a zygote. The daemon sends one [`Config`], then [`Request`]s; the
+//! The control socket joins the daemon and a zygote. The daemon sends one [`Config`], then [`ZygoteRequest`]s; the
 //! zygote answers with [`Event`]s. The channel joins the daemon and one run, which sends [`Note`]s; it may be
 //! written to by whatever the run executes, so the daemon trusts nothing that comes from it.
 //!
@@ -28,7 +28,7 @@ mod event;
 mod layout;
 mod limit;
 mod note;
-mod place;
+mod rendezvous;
 mod request;
 
 pub use config::{Config, WARM_INPUT, WARM_MAIN, WARM_SYMBOL};
@@ -43,13 +43,13 @@ pub use note::{
     NOTE_CROWDED, NOTE_EXECUTED, NOTE_FAILED, NOTE_FILE, NOTE_FORKED, NOTE_NOT_EXECUTED, NOTE_REMOVED,
     NOTE_RESET, NOTE_UNKEPT, NOTE_UNLOADED, Note,
 };
-pub use place::{
+pub use rendezvous::{
     CHANNEL_FD, CONTROL_FD, CONTROL_VARIABLE, CRASH_PATH, EXECUTED, FIRST_OWN_FD, INACTIVE, OWN_VARIABLES,
     PROGRAM_PATH, SHIM_FD, SHIM_PATH,
 };
 pub use request::{
-    OBSERVE_COUNTERS, OBSERVE_NOTHING, PAGE_SHIFT, REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_MARK,
-    REQUEST_RUN, REQUEST_WAIT_AT, Request,
+    PAGE_SHIFT, REQUEST_CLEAR, REQUEST_EXPECT, REQUEST_KILL, REQUEST_MARK, REQUEST_RUN, REQUEST_WAIT_AT,
+    ZygoteRequest,
 };
 
 /// Changes with anything in this crate.

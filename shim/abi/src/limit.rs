@@ -1,6 +1,6 @@
 //! Limits of messages, and of what a run can have.
 
-use crate::Request;
+use crate::ZygoteRequest;
 
 /// The longest path, in bytes.
 pub const PATH_LIMIT: usize = 4096;
@@ -13,4 +13,4 @@ pub const ARGUMENT_LIMIT: usize = 1024;
 /// How many files a run may have written, and not removed again, at a time.
 pub const FILE_LIMIT: usize = 256;
 /// How many words [`REQUEST_EXPECT`](crate::REQUEST_EXPECT) may have. They fit into a request.
-pub const EXPECTED_LIMIT: usize = (REQUEST_LIMIT - size_of::<Request>()) / 8;
+pub const EXPECTED_LIMIT: usize = (REQUEST_LIMIT - size_of::<ZygoteRequest>()) / 8;

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 /// and error, and the input's bytes if it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 #[repr(C)]
-pub struct Request {
+pub struct ZygoteRequest {
     /// `REQUEST_*`.
     pub kind: u32,
     /// How many arguments the text ends with, each with a NUL behind it: they replace the zygote's, which must wait
@@ -26,14 +26,9 @@ pub struct Request {
     pub address: u64,
     /// 1 if the run is not to find [`PROGRAM_PATH`](crate::PROGRAM_PATH).
     pub hides_program: u32,
-    /// `OBSERVE_*`.
-    pub observe: u32,
+    /// 1 if what the run's processes count is wanted, also that of programs that it executes.
+    pub is_counted: u32,
 }
-
-/// Nothing is observed of the run.
-pub const OBSERVE_NOTHING: u32 = 0;
-/// The counters of all its processes are, also of programs that it executes.
-pub const OBSERVE_COUNTERS: u32 = 1;
 
 /// Fork a run.
 pub const REQUEST_RUN: u32 = 1;
@@ -54,4 +49,4 @@ pub const REQUEST_WAIT_AT: u32 = 6;
 /// Pages are two to the power of this many bytes.
 pub const PAGE_SHIFT: u32 = 12;
 
-const _: () = assert!(size_of::<Request>() == 56);
+const _: () = assert!(size_of::<ZygoteRequest>() == 56);

@@ -98,7 +98,7 @@ pub fn begin() {
 /// # Safety
 /// Name, search path and environment must be what the functions of the C library expect.
 pub unsafe fn execute<T: Copy>(
-    program: Program<'_>,
+    program: Executable<'_>,
     variables: *const *const c_char,
     has_failed: impl Fn(T) -> bool,
     execute: impl Fn(*const *const c_char) -> T,
@@ -136,7 +136,7 @@ unsafe fn count(variables: *const *const c_char) -> usize {
 /// As for [`execute`].
 #[inline(never)]
 unsafe fn extend_and_execute<T: Copy, const ROOM: usize>(
-    program: Program<'_>,
+    program: Executable<'_>,
     variables: *const *const c_char,
     has_failed: impl Fn(T) -> bool,
     execute: impl Fn(*const *const c_char) -> T,
@@ -166,7 +166,7 @@ unsafe fn extend_and_execute<T: Copy, const ROOM: usize>(
 
 /// Can libraries be preloaded into a program, and which must be the first?
 #[inline(never)]
-fn inspect(program: Program<'_>) -> (bool, [u8; NAME_LIMIT], usize) {
+fn inspect(program: Executable<'_>) -> (bool, [u8; NAME_LIMIT], usize) {
     let mut buffer = [0_u8; PATH_LIMIT + 1];
     let mut name = [0; NAME_LIMIT];
     // What is no program of this machine's is a script, or fails.
@@ -179,7 +179,7 @@ fn inspect(program: Program<'_>) -> (bool, [u8; NAME_LIMIT], usize) {
 
 /// Which program is executed.
 #[derive(Clone, Copy)]
-pub enum Program<'p> {
+pub enum Executable<'p> {
     /// The one at a path, or that is found by a name.
     Named(&'p CStr, &'p [u8]),
     /// One that is open.
@@ -188,7 +188,7 @@ pub enum Program<'p> {
     Shell,
 }
 
-impl Program<'_> {
+impl Executable<'_> {
     fn find(self, buffer: &mut [u8]) -> Option<&[u8]> {
         match self {
             Self::Named(name, search) => program::find(name.to_bytes(), search, buffer, sys::may_execute),

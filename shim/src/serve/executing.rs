@@ -1,6 +1,6 @@
 //! The C library's functions that execute programs.
 
-use crate::serve::executed::{self, Program};
+use crate::serve::executed::{self, Executable};
 use crate::serve::processes;
 use crate::start::environment;
 use crate::start::real::{Real, real};
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn fexecve(fd: c_int, arguments: List, variables: List) ->
     let execute_it =
         |variables: List| real!(FEXECVE, fn(c_int, List, List) -> c_int, fd, arguments, variables);
     // SAFETY: the arguments are the caller's own.
-    unsafe { execute(Program::Open(fd), variables, execute_it) }
+    unsafe { execute(Executable::Open(fd), variables, execute_it) }
 }
 
 /// Executes a program in a directory that is open.
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn execveat(
     // SAFETY: the path is the caller's own.
     let is_open = !path.is_null() && unsafe { *path } == 0;
     // SAFETY: as above.
-    let program = if is_open { Program::Open(directory) } else { unsafe { named(path, b"") } };
+    let program = if is_open { Executable::Open(directory) } else { unsafe { named(path, b"") } };
     let execute_it = |variables: List| {
         real!(
             EXECVEAT,
@@ -272,7 +272,7 @@ fn in_shell<T: Copy>(has_failed: impl Fn(T) -> bool, run: impl Fn() -> T) -> T {
         result
     };
     // SAFETY: it is the process's environment.
-    unsafe { executed::execute(Program::Shell, own.cast(), has_failed, run_there) }
+    unsafe { executed::execute(Executable::Shell, own.cast(), has_failed, run_there) }
 }
 
 /// Where programs are looked for.
@@ -284,13 +284,16 @@ fn search_path() -> &'static [u8] {
 }
 
 /// The program of a path or a name, which must be a C string.
-unsafe fn named<'p>(name: *const c_char, search: &'p [u8]) -> Program<'p> {
+unsafe fn named<'p>(name: *const c_char, search: &'p [u8]) -> Executable<'p> {
+    if name.is_null() {
+        return Executable::Shell;
+    }
     // SAFETY: the caller hands over a C string.
-    if name.is_null() { Program::Shell } else { Program::Named(unsafe { CStr::from_ptr(name) }, search) }
+    Executable::Named(unsafe { CStr::from_ptr(name) }, search)
 }
 
 /// Executes a program with `execute`, which gets its environment.
-unsafe fn execute(program: Program<'_>, variables: List, execute: impl Fn(List) -> c_int) -> c_int {
+unsafe fn execute(program: Executable<'_>, variables: List, execute: impl Fn(List) -> c_int) -> c_int {
     processes::note_early();
     // SAFETY: the caller hands over what the C library's function was called with.
     unsafe { executed::execute(program, variables, |result| result == -1, execute) }

@@ -4,7 +4,7 @@ use crate::files::{descriptors, memory};
 use crate::serve::{cores, executed, keeper};
 use crate::start::environment;
 use crate::sys::{self, message};
-use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, OBSERVE_COUNTERS, Request};
+use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, ZygoteRequest};
 use hearth_shim_pure::request;
 use hearth_shim_pure::variables::has_same_name;
 use std::cell::UnsafeCell;
@@ -47,13 +47,13 @@ impl Descriptors {
 }
 
 /// Makes a forked process a run.
-pub fn begin(request: &Request, text: &'static mut [u8], fds: &[c_int; Descriptors::COUNT]) {
+pub fn begin(request: &ZygoteRequest, text: &'static mut [u8], fds: &[c_int; Descriptors::COUNT]) {
     let [channel, stdin, stdout, stderr, input] = *fds;
     // The daemon opens nothing of the run's itself, but a user other than root needs this to open it here.
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 1);
     cores::restore();
     let Ok(channel) = place_channel(channel) else { sys::exit(libc::EXIT_FAILURE) };
-    if request.observe == OBSERVE_COUNTERS {
+    if request.is_counted != 0 {
         executed::set_mode(executed::Mode::Counted);
     }
     // The keeper is not to stand where the subject stands: other processes of the run find that by its number, and below the
@@ -115,7 +115,7 @@ fn standard_streams(fds: [c_int; 3]) -> sys::Result<()> {
     Ok(())
 }
 
-fn limit(request: &Request) -> sys::Result<()> {
+fn limit(request: &ZygoteRequest) -> sys::Result<()> {
     // Memory is watched from outside: compilers choose how to collect garbage by RLIMIT_AS and RLIMIT_DATA.
     // At the first limit comes a signal that tells why, at the second one that cannot be ignored.
     sys::set_limit(libc::RLIMIT_CPU, request.cpu_s, request.cpu_s.saturating_add(1))?;
@@ -128,7 +128,7 @@ fn limit(request: &Request) -> sys::Result<()> {
 }
 
 /// Sets the working directory, the environment and the arguments.
-fn surround(request: &Request, text: &'static mut [u8]) -> sys::Result<()> {
+fn surround(request: &ZygoteRequest, text: &'static mut [u8]) -> sys::Result<()> {
     let (directory, mut strings) = request::split(text, request.directory_length)?;
     if !directory.is_empty() {
         sys::change_directory(directory)?;

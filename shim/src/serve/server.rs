@@ -9,7 +9,7 @@ use crate::sys::{self, allocator, message};
 use hearth_shim_abi::{
     CONTROL_FD, EARLY_INPUT, EARLY_PID, EARLY_PROCESSES, EARLY_SHARED, EARLY_STDIN, EVENT_CLEARED,
     EVENT_ENDED, EVENT_FORKED, EVENT_NOT_FORKED, EVENT_THREADS, EVENT_WARM, Event, REQUEST_CLEAR,
-    REQUEST_EXPECT, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, Request,
+    REQUEST_EXPECT, REQUEST_KILL, REQUEST_LIMIT, REQUEST_MARK, REQUEST_RUN, ZygoteRequest,
 };
 use hearth_shim_pure::numbers;
 use std::cell::UnsafeCell;
@@ -181,12 +181,12 @@ impl Server {
         let packet = unsafe { &mut *PACKET.0.get() };
         let mut fds = [-1; Descriptors::COUNT];
         let length = message::receive(CONTROL_FD, packet, &mut fds).unwrap_or(0);
-        let head = size_of::<Request>();
+        let head = size_of::<ZygoteRequest>();
         if length < head {
             self.clear();
             sys::exit(libc::EXIT_SUCCESS);
         }
-        let request: Request = bytemuck::pod_read_unaligned(&packet[..head]);
+        let request: ZygoteRequest = bytemuck::pod_read_unaligned(&packet[..head]);
         match request.kind {
             REQUEST_RUN => return self.start(&request, &mut packet[head..length], &fds),
             REQUEST_KILL if self.run != 0 => {
@@ -214,7 +214,7 @@ impl Server {
     /// Starts a run: the standby, or a new process. Returns true in it.
     fn start(
         &mut self,
-        request: &Request,
+        request: &ZygoteRequest,
         text: &'static mut [u8],
         fds: &[c_int; Descriptors::COUNT],
     ) -> bool {

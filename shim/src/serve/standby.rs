@@ -7,7 +7,7 @@
 
 use crate::serve::run::{self, Descriptors};
 use crate::sys::{self, message};
-use hearth_shim_abi::{EXPECTED_LIMIT, Request};
+use hearth_shim_abi::{EXPECTED_LIMIT, ZygoteRequest};
 use hearth_shim_pure::request;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ pub struct Standby {
 
 impl Standby {
     /// Makes it the run that is asked for. An error if it has died.
-    pub fn start(self, request: &Request, text: &[u8], fds: &[c_int]) -> sys::Result<c_int> {
+    pub fn start(self, request: &ZygoteRequest, text: &[u8], fds: &[c_int]) -> sys::Result<c_int> {
         let given = fds.iter().position(|&fd| fd < 0).unwrap_or(fds.len());
         message::send(self.socket, request, text, &fds[..given]).map(|()| self.pid)
     }
@@ -66,9 +66,9 @@ pub fn wait_to_run(socket: c_int, packet: &'static mut [u8]) {
     let mut fds = [-1; Descriptors::COUNT];
     let length = message::receive(socket, packet, &mut fds).unwrap_or(0);
     sys::close(socket);
-    let Some((head, text)) = packet[..length].split_at_mut_checked(size_of::<Request>()) else {
+    let Some((head, text)) = packet[..length].split_at_mut_checked(size_of::<ZygoteRequest>()) else {
         sys::exit(libc::EXIT_SUCCESS);
     };
-    let request: Request = bytemuck::pod_read_unaligned(head);
+    let request: ZygoteRequest = bytemuck::pod_read_unaligned(head);
     run::begin(&request, text, &fds);
 }

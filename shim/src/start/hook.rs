@@ -2,7 +2,7 @@
 
 use crate::serve::server;
 use crate::sys::{self, Result, message};
-use hearth_shim_abi::{CONTROL_FD, EVENT_MAPPED, Event, REQUEST_WAIT_AT, Request};
+use hearth_shim_abi::{CONTROL_FD, EVENT_MAPPED, Event, REQUEST_WAIT_AT, ZygoteRequest};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -41,9 +41,9 @@ fn ask() -> Result<usize> {
     let sent = message::send(CONTROL_FD, &event, &[], &[maps]);
     sys::close(maps);
     sent?;
-    let mut request = Request::default();
+    let mut request = ZygoteRequest::default();
     let length = message::receive(CONTROL_FD, bytemuck::bytes_of_mut(&mut request), &mut [])?;
-    match length == size_of::<Request>() && request.kind == REQUEST_WAIT_AT {
+    match length == size_of::<ZygoteRequest>() && request.kind == REQUEST_WAIT_AT {
         true => Ok(request.address as usize),
         false => Err(libc::ENOENT),
     }

@@ -242,7 +242,7 @@ impl<'a> Setting<'a> {
         if !matches!(answer.run.outcome, Outcome::Exited(_)) {
             bail!("{}: {}", answer.run.outcome, String::from_utf8_lossy(&answer.run.stderr));
         }
-        answer.spectrum.map_err(anyhow::Error::msg)?;
+        answer.observation.map_err(anyhow::Error::msg)?;
         Ok(answer.run.times)
     }
 

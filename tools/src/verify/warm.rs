@@ -119,14 +119,14 @@ pub fn soak(hearth: &Path, name: &str, runs: usize) -> anyhow::Result<()> {
     let input = b"int f(int x) { while (x > 1) x = x & 1 ? 3 * x + 1 : x / 2; return x; }\n";
     let request = RunRequest { input: Some(input.to_vec()), ..RunRequest::default() };
     let first = pool.run(&key, Some(&map), &request)?;
-    let expected = first.spectrum.map_err(anyhow::Error::msg)?;
+    let expected = first.observation.map_err(anyhow::Error::msg)?.spectrum;
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..2)
             .map(|_| {
                 scope.spawn(|| -> anyhow::Result<()> {
                     for index in 0..runs / 2 {
                         let answer = pool.run(&key, Some(&map), &request)?;
-                        if answer.spectrum.as_ref() != Ok(&expected) {
+                        if answer.observation.as_ref().map(|seen| &seen.spectrum) != Ok(&expected) {
                             bail!("run {index} has another spectrum: {:?}", answer.run.outcome);
                         }
                         if index % 500 == 0 {

@@ -26,9 +26,9 @@ pub fn needs(format: Format) -> Observe {
 /// The report of an answer whose counters were kept.
 pub fn text(format: Format, map: Option<&SubjectMap>, answer: &CoveredRun) -> anyhow::Result<Vec<u8>> {
     let no_counters = |reason: &str| Error::Counters(reason.to_owned());
-    answer.spectrum.as_ref().map_err(|reason| no_counters(reason))?;
+    let observation = answer.observation.as_ref().map_err(|reason| no_counters(reason))?;
     let map = map.ok_or_else(|| no_counters("the subject is not instrumented"))?;
-    let values = answer.counters.as_ref().ok_or_else(|| no_counters("the counters were not kept"))?;
+    let values = observation.counters.as_ref().ok_or_else(|| no_counters("the counters were not kept"))?;
     let mut workspace = Workspace::default();
     let names = gcov_json::Names::new(libstdcxx::demangle);
     let mut writer = gcov_json::Writer::new(true, &names);

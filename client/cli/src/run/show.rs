@@ -26,7 +26,7 @@ struct Coverage {
 }
 
 fn coverage(answer: &CoveredRun, map: Option<&SubjectMap>) -> Result<Coverage, String> {
-    let spectrum = answer.spectrum.as_ref().map_err(Clone::clone)?;
+    let spectrum = &answer.observation.as_ref().map_err(Clone::clone)?.spectrum;
     let map = map.ok_or("the subject is not instrumented")?;
     let (lines, functions) = map.with_atlas(|atlas| (atlas.lines().len(), atlas.function_count() as usize));
     Ok(Coverage {
@@ -67,7 +67,7 @@ pub fn summary(runs: &Runs, map: Option<&SubjectMap>, written: bool) -> String {
         Err(reason) if map.is_some() => lines.push(format!("no coverage: {reason}")),
         Err(_) => {}
     }
-    if first.run.forked && first.spectrum.is_ok() {
+    if first.run.forked && first.observation.is_ok() {
         let how = if first.missing.is_empty() { "too" } else { "but for what is missing" };
         lines.push(format!("the run forked; its other processes are counted, {how}"));
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::output::tell;
 use crate::terminal;
-use hearth_subject::{Progress, Stage};
+use hearth_subject::{BuildStage, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Between two lines where there is no terminal.
@@ -15,7 +15,7 @@ const LINE_INTERVAL: Duration = Duration::from_secs(30);
 pub(super) struct Reporter {
     id: String,
     bar: Option<ProgressBar>,
-    stage: Stage,
+    stage: BuildStage,
     stage_start: Instant,
     expected: Duration,
     first_step: Option<u64>,
@@ -29,7 +29,7 @@ impl Reporter {
         Reporter {
             id: id.into(),
             bar: terminal::is_fancy(&io::stderr()).then(terminal::progress_bar),
-            stage: Stage::Checking,
+            stage: BuildStage::Checking,
             stage_start: now,
             expected: Duration::ZERO,
             first_step: None,
@@ -64,7 +64,7 @@ impl Reporter {
 }
 
 impl Progress for Reporter {
-    fn stage(&mut self, stage: Stage, expected: Duration) {
+    fn stage(&mut self, stage: BuildStage, expected: Duration) {
         (self.stage, self.expected, self.first_step) = (stage, expected, None);
         (self.stage_start, self.last_line) = (Instant::now(), Instant::now());
         match &self.bar {

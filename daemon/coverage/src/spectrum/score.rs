@@ -17,7 +17,12 @@ pub fn line_scores(
 ) -> Vec<(u32, f64)> {
     match formula {
         Formula::Votes => line_votes(failing, passing, innocent),
-        _ => tallied_scores(failing, passing, innocent, formula),
+        Formula::Ochiai
+        | Formula::Tarantula
+        | Formula::Jaccard
+        | Formula::Dstar
+        | Formula::Op2
+        | Formula::Barinel => tallied_scores(failing, passing, innocent, formula),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::observe::counters::{CounterMap, DUMPED_OFFSET, object_of};
 use crate::observe::harvest::{Additions, Counting, Harvest, How, Layout, Visit};
 use crate::run::OutputFile;
-use crate::stage::{ChildKind, Notes};
+use crate::stage::{ChildKind, RunNotes};
 use crate::subject_map::SubjectMap;
 use crate::usage::processes_inside;
 use crate::zygote::Remains;
@@ -133,7 +133,7 @@ impl Counted {
 
     /// While a run goes on: adds up what processes of it counted that have ended, and lets their memory go, so that a run can have
     /// any number of processes one after another. All that they have said must have been read.
-    pub fn settle(&mut self, ended: &[usize], inside: &Inside<'_>, notes: &mut Notes) {
+    pub fn settle(&mut self, ended: &[usize], inside: &Inside<'_>, notes: &mut RunNotes) {
         let (mut settled, mut missing) =
             (std::mem::take(&mut notes.settled), std::mem::take(&mut notes.settled_missing));
         for &index in ended {
@@ -152,7 +152,7 @@ impl Counted {
     fn add_child(
         &mut self,
         index: usize,
-        notes: &mut Notes,
+        notes: &mut RunNotes,
         inside: &Inside<'_>,
         additions: &mut Additions,
         missing: &mut Vec<String>,
@@ -179,7 +179,7 @@ impl Counted {
         &mut self,
         kept_by: Option<u32>,
         last: Additions,
-        notes: &mut Notes,
+        notes: &mut RunNotes,
         inside: &Inside<'_>,
         missing: &mut Vec<String>,
     ) -> Additions {
@@ -374,7 +374,7 @@ fn is_anew(roots: &[u64], memory: &Memory) -> io::Result<bool> {
 }
 
 /// Processes and programs of which nothing is known.
-fn unheard_of(notes: &Notes) -> Vec<String> {
+fn unheard_of(notes: &RunNotes) -> Vec<String> {
     let mut missing = Vec::new();
     if notes.has_lost_children || notes.forked && notes.children.is_empty() {
         missing.push(

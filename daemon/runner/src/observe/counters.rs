@@ -5,7 +5,7 @@
 //! functions lies, has changed over the versions of GCC and is found by trying.
 
 use crate::error::{Error, Result};
-use crate::limits::{FUNCTIONS, OBJECTS};
+use crate::limits::{COUNTER_KINDS, DATA_NAME_BYTES, FUNCTIONS, OBJECTS};
 use crate::memory::{Memory, PAGE_BYTES};
 use hearth_coverage::atlas::Atlas;
 use hearth_coverage::gcov::data_name;
@@ -14,10 +14,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io;
 
-/// The most kinds of counters that are tried; GCC 15 has ten.
-const KINDS_LIMIT: u64 = 16;
-/// The longest name of a data file, in bytes.
-const NAME_LIMIT: usize = 4096;
 /// Functions looked at to tell whether a guess about the layout is right.
 const SAMPLE: usize = 16;
 
@@ -132,7 +128,7 @@ impl Finder<'_, '_> {
     fn info(&mut self, info: u64) -> Result<()> {
         let stamp = self.word(info + 16)? as u32;
         let name_address = self.word(info + 24)?;
-        let name = self.pages.memory.read_text(name_address, NAME_LIMIT).map_err(unreadable)?;
+        let name = self.pages.memory.read_text(name_address, DATA_NAME_BYTES).map_err(unreadable)?;
         let Some(object) = object_named(&self.by_name, &name_text::from_bytes(&name)) else {
             self.map.without_notes.push(name_text::shown(&name));
             return Ok(());
@@ -158,7 +154,7 @@ impl Finder<'_, '_> {
     /// How many kinds of counters there are, if this object can tell.
     fn probe(&mut self, info: u64) -> Result<Option<u64>> {
         let mut unknown = false;
-        for kinds in 1..=KINDS_LIMIT {
+        for kinds in 1..=COUNTER_KINDS {
             match self.is_plausible(info, kinds)? {
                 Some(true) => return Ok(Some(kinds)),
                 Some(false) => {}

@@ -4,19 +4,19 @@
 use super::counted::{Counted, Images, without_notes};
 use super::counters::{Array, CounterMap};
 use super::harvest::Counting;
-use super::write_no_data_files;
+use super::{Observation, write_no_data_files};
 use crate::error::{During, Error, Result};
 use crate::subject_map::SubjectMap;
 use crate::zygote::{EndedRun, Zygote};
 use hearth_coverage::spectrum::{Adder, Spectrum};
 use std::sync::Arc;
 
-/// The counters of a zygote's runs.
+/// Observes the counters of a zygote's runs.
 #[derive(Debug)]
-pub struct Counters {
+pub struct CounterObserver {
     pub(crate) counted: Counted,
     /// The counts at the warm point.
-    pub baseline: Arc<Spectrum>,
+    baseline: Arc<Spectrum>,
     sums: Sums,
 }
 
@@ -29,16 +29,7 @@ struct Sums {
     problem: Option<Error>,
 }
 
-/// What was observed of a run.
-#[derive(Debug)]
-pub struct Observed {
-    /// Its counts, in atlas ids.
-    pub spectrum: Spectrum,
-    /// All counters, by dense id, if they were asked for.
-    pub counters: Option<Vec<i64>>,
-}
-
-impl Counters {
+impl CounterObserver {
     /// Finds the counters of a zygote's program and of the instrumented libraries it has loaded, reads what they are now, and
     /// keeps runs from writing data files.
     pub(super) fn new(zygote: &Zygote, map: Arc<SubjectMap>) -> Result<Self> {
@@ -88,7 +79,7 @@ impl Counters {
         ended: &mut EndedRun<'_>,
         keeps_counters: bool,
         missing: &mut Vec<String>,
-    ) -> std::result::Result<Observed, String> {
+    ) -> std::result::Result<Observation, String> {
         let Self { counted, baseline, sums } = self;
         let mut remains = ended.remains().map_err(|error| error.to_string())?;
         let mut change = |array: &Array, old: &[i64], new: &[i64]| sums.change(array, old, new);
@@ -102,7 +93,7 @@ impl Counters {
         let counters = harvest?.values;
         let spectrum = sums.spectrum();
         sums.map.learn(sums.adder.learned());
-        Ok(Observed { spectrum, counters })
+        Ok(Observation { spectrum, baseline: baseline.clone(), counters })
     }
 }
 

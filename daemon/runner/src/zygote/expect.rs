@@ -5,7 +5,7 @@ use crate::limits::RESERVED_BYTES;
 use crate::mappings::Mappings;
 use crate::memory::{Memory, PAGE_BYTES, tells_own_pages};
 use hearth_sandbox::packet;
-use hearth_shim_abi::{EXPECTED_LIMIT, REQUEST_EXPECT, Request};
+use hearth_shim_abi::{EXPECTED_LIMIT, REQUEST_EXPECT, ZygoteRequest};
 
 impl Zygote {
     /// Tells the zygote what a run has written, because the next ones will. What most runs write shows in the first few;
@@ -17,7 +17,7 @@ impl Zygote {
         }
         // Without the memory nothing is expected anew.
         let Ok(words) = written_ranges(memory, &self.mappings) else { return };
-        let expect = Request { kind: REQUEST_EXPECT, ..Request::default() };
+        let expect = ZygoteRequest { kind: REQUEST_EXPECT, ..ZygoteRequest::default() };
         let sent = packet::send(&self.launched.control, &expect, bytemuck::cast_slice(&words), &[]);
         // A zygote that is gone is noticed at the next request, and this run is as good as any.
         drop(sent);

@@ -5,12 +5,12 @@ use crate::error::{Error, Result};
 use crate::inside::Inside;
 use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT};
 use crate::observe::Observer;
-use crate::run::{Observe, Outcome, Run, RunRequest, Times};
-use crate::stage::{Notes, Stage};
+use crate::run::{Outcome, Run, RunRequest, Times};
+use crate::stage::{RunNotes, Stage};
 use hearth_sandbox::areas::When;
 use hearth_sandbox::limits::most_processes;
 use hearth_sandbox::packet;
-use hearth_shim_abi::{EVENT_FORKED, EVENT_NOT_FORKED, Event, OBSERVE_COUNTERS, OBSERVE_NOTHING};
+use hearth_shim_abi::{EVENT_FORKED, EVENT_NOT_FORKED, Event};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -52,8 +52,7 @@ impl Zygote {
         self.have_fresh_areas()?;
         self.move_to_seat();
         let mut stage = Stage::new(request, self.input.as_ref())?;
-        let is_observed = matches!(observer, Observer::Counters(_)) && request.observe != Observe::Nothing;
-        let forked = self.fork(&mut stage, request, is_observed)?;
+        let forked = self.fork(&mut stage, request, observer.counts(request.observe))?;
         self.settles_at = CHILDREN_KEPT;
         let (ended, verdict) = self.wait_for_end(&mut stage, request, &forked, observer)?;
         let mut run = EndedRun {
@@ -75,13 +74,13 @@ impl Zygote {
     }
 
     /// Has the standby become a run.
-    fn fork(&mut self, stage: &mut Stage, request: &RunRequest, is_observed: bool) -> Result<Event> {
+    fn fork(&mut self, stage: &mut Stage, request: &RunRequest, is_counted: bool) -> Result<Event> {
         let mut head = stage.head;
         head.processes = match self.launched.limits_processes_by_user {
             true => most_processes(request.limits.processes),
             false => 0,
         };
-        head.observe = if is_observed { OBSERVE_COUNTERS } else { OBSERVE_NOTHING };
+        head.is_counted = u32::from(is_counted);
         let mut fds =
             vec![stage.channel_end.as_fd(), stage.stdin.as_fd(), stage.stdout.as_fd(), stage.stderr.as_fd()];
         fds.extend(stage.input.as_ref().map(File::as_fd));
@@ -168,7 +167,7 @@ impl EndedRun<'_> {
                 self.left_over
             ));
         }
-        if let Observer::Counters(counters) = observer {
+        if let Some(counters) = observer.counters() {
             counters.counted.take_data_files(&mut output.files, &self.stage.written.files, &mut missing);
         }
         if let Some(error) = self.stage.notes.failed {
@@ -212,5 +211,5 @@ pub(crate) struct Remains<'r> {
     /// There is a core beside that of the run.
     pub has_idle_core: bool,
     /// What the run said.
-    pub notes: &'r mut Notes,
+    pub notes: &'r mut RunNotes,
 }

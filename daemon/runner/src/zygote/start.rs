@@ -1,13 +1,13 @@
 //! Starting a zygote: the subject is launched, and waited for at its warm point.
 
 use super::{Zygote, ZygoteKey, receive_event};
+use crate::binary_layout;
 use crate::cores::{Binding, Idle};
 use crate::error::{During, Error, Result};
 use crate::library_point;
-use crate::limits::{CHILDREN_KEPT, WARM_DEADLINE};
+use crate::limits::{CHILDREN_KEPT, END_DEADLINE, WARM_DEADLINE};
 use crate::mappings::Mappings;
 use crate::memory::Memory;
-use crate::program;
 use crate::revision::Files;
 use crate::usage::resident_bytes;
 use crate::zygote::WarmPoint;
@@ -19,10 +19,7 @@ use hearth_shim_abi::{
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
-
-/// A launcher whose subject has ended ends soon after.
-const END_DEADLINE: Duration = Duration::from_millis(500);
+use std::time::Instant;
 
 impl Zygote {
     /// Starts a subject and waits until it is warm.
@@ -32,9 +29,9 @@ impl Zygote {
     pub fn start(launcher: &Launcher, key: &ZygoteKey) -> Result<Self> {
         let function = match &key.warm {
             WarmPoint::Symbol(name) => Some(name.as_str()),
-            _ => None,
+            WarmPoint::Main | WarmPoint::Input => None,
         };
-        let program = program::inspect_for_warming(&key.binary, function)?;
+        let program = binary_layout::inspect_for_warming(&key.binary, function)?;
         let order = Launch {
             binary: key.binary.clone(),
             arguments: key.arguments.clone(),

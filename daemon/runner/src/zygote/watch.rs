@@ -12,7 +12,7 @@ use crate::stage::Stage;
 use crate::usage::{Usage, processor_time};
 use hearth_sandbox::areas::{Areas, When};
 use hearth_sandbox::packet;
-use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, Request};
+use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, ZygoteRequest};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ impl Zygote {
                 next_look = Instant::now() + pause;
             }
             if verdict.is_some() {
-                let kill = Request { kind: REQUEST_KILL, ..Request::default() };
+                let kill = ZygoteRequest { kind: REQUEST_KILL, ..ZygoteRequest::default() };
                 packet::send(&self.launched.control, &kill, &[], &[])
                     .map_err(lost("it takes no requests"))?;
                 next_look = now + ANSWER_DEADLINE;
@@ -82,7 +82,7 @@ impl Zygote {
 
     /// Lets go of processes of a run that have ended, if they are many.
     fn settle(&mut self, stage: &mut Stage, observer: &mut Observer) -> Result<()> {
-        if let (Observer::Counters(counters), Some(inside)) = (observer, Inside::of(&self.launched))
+        if let (Some(counters), Some(inside)) = (observer.counters_mut(), Inside::of(&self.launched))
             && (stage.notes.unsettled() >= self.settles_at || stage.notes.is_crowded)
         {
             stage.notes.is_crowded = false;

@@ -158,11 +158,11 @@ fn other_abi() -> BpfProgram {
 
 fn install(program: &BpfProgram) -> io::Result<()> {
     #[repr(C)]
-    struct Program {
+    struct FilterProgram {
         length: u16,
         steps: *const sock_filter,
     }
-    let program = Program { length: program.len() as u16, steps: program.as_ptr() };
+    let program = FilterProgram { length: program.len() as u16, steps: program.as_ptr() };
     // Without this flag older kernels turn off speculation for every filtered process.
     let flags = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     // SAFETY: the kernel copies the program, which lives until the call returns.

@@ -1,5 +1,6 @@
 //! What a run does not see: keys, passwords and histories of its user, and what only root may read.
 
+use crate::limits::SETTINGS_DEPTH;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -34,8 +35,6 @@ const OF_HOME: &[&str] = &[
 const HISTORY: &[u8] = b"_history";
 /// Settings of the machine, some of which only root may read.
 const SETTINGS: &str = "/etc";
-/// How deep below them is looked.
-const SETTINGS_DEPTH: usize = 4;
 /// Others may read a file; others may enter a directory.
 const READABLE: u32 = 0o004;
 const ENTERABLE: u32 = 0o005;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{Error, FailedBuild};
 use crate::name::SubjectId;
-use crate::progress::Stage;
+use crate::progress::BuildStage;
 use crate::store::Store;
 use crate::tree;
 
@@ -25,7 +25,7 @@ const LINE_LIMIT_CHARS: usize = 200;
 const STOPPING_SIGNALS: [i32; 5] = [1, 2, 3, 9, 15];
 
 /// Cleans up after a failed build and words the error. An interrupted build is kept, to be resumed.
-pub(super) fn conclude(store: &Store, id: &SubjectId, stage: Stage, error: Error) -> Error {
+pub(super) fn conclude(store: &Store, id: &SubjectId, stage: BuildStage, error: Error) -> Error {
     let stage = stage.as_str();
     if let Error::Command { signal: Some(signal), .. } = error
         && STOPPING_SIGNALS.contains(&signal)
@@ -120,7 +120,7 @@ mod tests {
         let id = SubjectId::exact("tcc-noopt").unwrap();
         fs::create_dir_all(store.directory(&id)).unwrap();
         fs::write(store.directory(&id).join("build.log"), "x.c: error: no\n").unwrap();
-        let error = conclude(&store, &id, Stage::Compiling, error);
+        let error = conclude(&store, &id, BuildStage::Compiling, error);
         (root, error)
     }
 

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use crate::add::unix_seconds;
 use crate::error::{AtPath, Error, Result};
-use crate::manifest::{FORMAT, FileRecord, Flags, Kind, Manifest, Notes};
+use crate::manifest::{FORMAT, FileRecord, Flags, Kind, Manifest, NotesDirectories};
+use crate::recipes::SmokeTest;
 use crate::store::Subject;
 use crate::{digest, download, program, tree};
 
 use super::resume::Step;
 use super::{Site, command, prune};
 
-/// The smoke test compiles one line.
+/// A smoke test is short.
 const SMOKE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A downloaded source package.
@@ -81,7 +82,7 @@ pub(super) fn finish(site: &mut Site<'_>, package: Package) -> Result<Subject> {
         source_package: Some(FileRecord { path: package.file_name.into(), sha256: package.sha256 }),
         binary: FileRecord { path: recipe.binary().into(), sha256: digest::sha256(&binary)? },
         with: Vec::new(),
-        notes: Notes { directory: recipe.notes().into(), further: Vec::new(), count },
+        notes: NotesDirectories { directory: recipe.notes().into(), further: Vec::new(), count },
         source: Some("source".into()),
         build_seconds: site.clock.seconds(),
         built_at: unix_seconds(),
@@ -95,21 +96,22 @@ pub(super) fn finish(site: &mut Site<'_>, package: Package) -> Result<Subject> {
     Ok(Subject { directory, manifest })
 }
 
-/// Compiles one line with the program; its counters go to a directory that is removed.
+/// Runs the program's smoke test; its counters go to a directory that is removed.
 fn smoke(site: &mut Site<'_>, binary: &std::path::Path) -> Result<()> {
     let place = site.directory.join("smoke");
     tree::remove(&place)?;
     fs::create_dir_all(&place).at("create", &place)?;
-    let input = place.join("smoke.c");
-    fs::write(&input, "int main(void) { return 0; }\n").at("write", &input)?;
+    let SmokeTest { input, arguments, output } = site.recipe.smoke_test();
+    if let Some((name, text)) = input {
+        let input = place.join(name);
+        fs::write(&input, text).at("write", &input)?;
+    }
     let mut command = command::tool(binary);
-    command
-        .args(site.recipe.smoke_arguments())
-        .current_dir(&place)
-        .env("GCOV_PREFIX", place.join("counters"));
+    command.args(arguments).current_dir(&place).env("GCOV_PREFIX", place.join("counters"));
     site.run(&mut command, SMOKE_LIMIT)?;
-    let output = place.join("smoke.out");
-    if !output.metadata().at("find", &output)?.is_file() {
+    if let Some(output) = output.map(|name| place.join(name))
+        && !output.metadata().at("find", &output)?.is_file()
+    {
         return Err(Error::NotExecutable { path: output, reason: "the smoke test made no file".into() });
     }
     tree::remove(&place)

@@ -7,7 +7,7 @@ pub(super) const FORMAT: &str = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(SIGNED_BY
 
 /// An archive and a release in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Source {
+struct Archive {
     uri: String,
     release: String,
     signed_by: Option<String>,
@@ -23,7 +23,7 @@ pub(super) fn from_index_targets(text: &str, codename: &str, keyring: Option<&st
         // apt leaves a field it does not know as it is; a key given in place does not fit on a line.
         let named = Some(signed_by).filter(|key| key.starts_with('/') && plain(key)).or(keyring);
         let signed_by = named.map(String::from);
-        usable.then(|| Source { uri: uri.into(), release: release.into(), signed_by })
+        usable.then(|| Archive { uri: uri.into(), release: release.into(), signed_by })
     };
     render(text.lines().filter_map(parse).collect())
 }
@@ -36,14 +36,14 @@ pub(super) fn from_update_uris(text: &str, codename: &str, keyring: Option<&str>
         let (release, index) = rest.split_once('/')?;
         let usable = index.starts_with("main/") && wanted(release, codename) && plain(uri);
         let signed_by = keyring.map(String::from);
-        usable.then(|| Source { uri: format!("{uri}/"), release: release.into(), signed_by })
+        usable.then(|| Archive { uri: format!("{uri}/"), release: release.into(), signed_by })
     };
     render(text.lines().filter_map(parse).collect())
 }
 
 /// The list for an archive the user names. The security archive is another one, so it is not asked for.
 pub(super) fn from_mirror(uri: &str, codename: &str, keyring: Option<&str>) -> String {
-    let source = |release: String| Source { uri: uri.into(), release, signed_by: keyring.map(String::from) };
+    let source = |release: String| Archive { uri: uri.into(), release, signed_by: keyring.map(String::from) };
     render(BTreeSet::from([source(codename.into()), source(format!("{codename}-updates"))]))
 }
 
@@ -53,10 +53,10 @@ pub(super) fn codename(os_release: &str) -> Option<&str> {
     Some(value.trim().trim_matches('"')).filter(|value| !value.is_empty())
 }
 
-fn render(sources: BTreeSet<Source>) -> String {
+fn render(sources: BTreeSet<Archive>) -> String {
     let mut list = String::new();
     for kind in ["deb", "deb-src"] {
-        for Source { uri, release, signed_by } in &sources {
+        for Archive { uri, release, signed_by } in &sources {
             let option = signed_by.as_ref().map_or(String::new(), |key| format!("[signed-by={key}] "));
             list.push_str(&format!("{kind} {option}{uri} {release} main\n"));
         }

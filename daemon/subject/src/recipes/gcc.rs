@@ -1,6 +1,6 @@
 //! The C compiler proper (cc1) of GCC, without the rest: two releases, which differ in figures and names alone.
 
-use super::{Cost, Packaging, Recipe, Requirement, Variant};
+use super::{Cost, Packaging, Recipe, Requirement, SmokeTest, Variant};
 use crate::build::{BuildSystem, ConfigureMake};
 use crate::manifest::Level;
 
@@ -91,8 +91,8 @@ impl Recipe for Gcc {
         "build/gcc"
     }
 
-    fn smoke_arguments(&self) -> &'static [&'static str] {
-        &["-quiet", "-O2", "smoke.c", "-o", "smoke.out"]
+    fn smoke_test(&self) -> SmokeTest {
+        SmokeTest::of_c_compiler(&["-quiet", "-O2", "smoke.c", "-o", "smoke.out"])
     }
 
     fn kept(&self) -> &'static [&'static str] {

@@ -1,6 +1,6 @@
 //! TinyCC, Debian's source package.
 
-use super::{Cost, Packaging, Recipe, Requirement, Variant};
+use super::{Cost, Packaging, Recipe, Requirement, SmokeTest, Variant};
 use crate::build::{BuildSystem, ConfigureMake};
 use crate::manifest::Level;
 
@@ -61,8 +61,8 @@ impl Recipe for Tcc {
         "build"
     }
 
-    fn smoke_arguments(&self) -> &'static [&'static str] {
-        &["-c", "smoke.c", "-o", "smoke.out"]
+    fn smoke_test(&self) -> SmokeTest {
+        SmokeTest::of_c_compiler(&["-c", "smoke.c", "-o", "smoke.out"])
     }
 
     fn kept(&self) -> &'static [&'static str] {

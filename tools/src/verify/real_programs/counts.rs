@@ -1,7 +1,7 @@
 //! All that is counted of a run, by place in the subject's atlas, from memory or from `.gcda` files; and comparing it.
 
 use hearth_coverage::gcov::{Counters, Data, ObjectCoverage, Workspace};
-use hearth_runner::{CoveredRun, SubjectMap};
+use hearth_runner::{CoveredRun, Observation, SubjectMap};
 use std::fs;
 use std::path::Path;
 
@@ -62,8 +62,8 @@ impl std::fmt::Display for Compared {
 impl Counts {
     /// What Hearth counted: lines and functions as it tells them, branches and counters from the counters it kept.
     pub fn of_answer(map: &SubjectMap, answer: &CoveredRun) -> Result<Self, String> {
-        let spectrum = answer.spectrum.as_ref()?;
-        let values = answer.counters.as_ref().ok_or("the counters were not kept")?;
+        let Observation { spectrum, counters, .. } = answer.observation.as_ref()?;
+        let values = counters.as_ref().ok_or("the counters were not kept")?;
         let mut counts = Self::collect(map, &mut |object, map| {
             let mut values = values[object.first_counter..].iter();
             Ok(Counters::from_values(map, &mut || values.next().copied().unwrap_or(0)))

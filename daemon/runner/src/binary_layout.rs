@@ -11,7 +11,7 @@ const SANITIZER: &str = "libasan.so";
 
 /// A program or library: where things are in its file's address space.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Program {
+pub struct BinaryLayout {
     /// Does it name a loader? A static program does not.
     pub has_loader: bool,
     /// Does it have a symbol table?
@@ -32,7 +32,7 @@ pub struct Program {
 ///
 /// # Errors
 /// If it is no ELF file for this machine.
-pub fn inspect(path: &Path, function: Option<&str>) -> Result<Program> {
+pub fn inspect(path: &Path, function: Option<&str>) -> Result<BinaryLayout> {
     let at = |problem| Error::Program { path: path.to_owned(), problem };
     let file = File::open(path).map_err(|error| at(ProgramProblem::Unreadable(error)))?;
     examine(file, function.map(str::as_bytes)).map_err(|problem| at(ProgramProblem::Foreign(problem)))
@@ -42,7 +42,7 @@ pub fn inspect(path: &Path, function: Option<&str>) -> Result<Program> {
 ///
 /// # Errors
 /// If it cannot be.
-pub fn inspect_for_warming(path: &Path, function: Option<&str>) -> Result<Program> {
+pub fn inspect_for_warming(path: &Path, function: Option<&str>) -> Result<BinaryLayout> {
     let program = inspect(path, function)?;
     match program.has_loader {
         true => Ok(program),
@@ -50,7 +50,7 @@ pub fn inspect_for_warming(path: &Path, function: Option<&str>) -> Result<Progra
     }
 }
 
-impl Program {
+impl BinaryLayout {
     /// Where an address of the file is if the file is mapped from `start` on.
     #[must_use]
     pub fn address(&self, in_file: u64, start: u64) -> u64 {
@@ -78,7 +78,7 @@ impl Program {
     }
 }
 
-fn examine(file: File, function: Option<&[u8]>) -> std::result::Result<Program, &'static str> {
+fn examine(file: File, function: Option<&[u8]>) -> std::result::Result<BinaryLayout, &'static str> {
     let elf = ElfFile::new(file).map_err(|_| "it is not a 64-bit ELF file")?;
     if !elf.is_x86_64() {
         return Err("it is for another processor");
@@ -86,14 +86,15 @@ fn examine(file: File, function: Option<&[u8]>) -> std::result::Result<Program, 
     facts(&elf, function).map_err(|_| "its headers are damaged")
 }
 
-fn facts(elf: &ElfFile, function: Option<&[u8]>) -> elf::Result<Program> {
+fn facts(elf: &ElfFile, function: Option<&[u8]>) -> elf::Result<BinaryLayout> {
     let Segments { has_loader, first_address } = elf.segments()?;
     let sections = elf.sections()?;
     let first_library =
         sections.needed_libraries()?.into_iter().find(|library| library.starts_with(SANITIZER));
     let symbols = sections.symbols(SymbolKind::All)?;
     let has_symbols = !symbols.is_empty();
-    let mut program = Program { has_loader, has_symbols, first_address, first_library, ..Program::default() };
+    let mut program =
+        BinaryLayout { has_loader, has_symbols, first_address, first_library, ..BinaryLayout::default() };
     symbols.defined().for_each(|symbol| program.take_symbol(symbol, function));
     // A library that was stripped has those left that it is linked by.
     if function.is_some() && program.function.is_none() {

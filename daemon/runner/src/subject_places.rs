@@ -10,9 +10,9 @@ use hearth_coverage::spectrum::{self, NOWHERE};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// The places of a subject.
+/// All places of a subject; coverage's `Places` are one kind of them, by line or function.
 #[derive(Debug)]
-pub struct Places {
+pub struct SubjectPlaces {
     /// The file of each line, by line id.
     line_files: Vec<u32>,
     /// The function of each line, by line id; the innermost one.
@@ -36,7 +36,7 @@ pub struct FunctionPlace {
     index: u32,
 }
 
-impl Places {
+impl SubjectPlaces {
     pub(crate) fn new(map: &SubjectMap) -> Result<Self> {
         let (object_count, function_count, lines, files) = map.with_atlas(|atlas| {
             let files: FxHashMap<String, u32> = (0..atlas.source_count() as u32)
