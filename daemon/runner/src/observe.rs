@@ -1,17 +1,16 @@
 //! What is observed of a zygote's runs: nothing, or what they count.
 //!
 //! Four words: [`Observe`] is what somebody asks to be observed of a run, an [`Observer`] is what does it for a zygote's runs, an
-//! [`Observation`] is what it has seen of one of them, and `is_counted` in a request to the shim has it see to it that the run's
-//! processes can be observed.
+//! [`Observation`] is what it has seen of one of them, and `OBSERVE_*` of shim/abi is what the run's processes do for that.
 //!
 //! A new observation, say a trace, is added in these places, and in no others:
 //! 1. protocol's `Observe`: a variant; its name also in PROTOCOL.md, and in `wire_forms.rs`. The compiler then asks for 2 and 4.
-//! 2. Here: what the variant means in `Observer::counts` and `Observer::observe`.
+//! 2. Here: what the variant means in `Observer::in_processes` and `Observer::observe`.
 //! 3. Here: a module that observes, a field of [`Observation`] for what it has seen, and a variant of [`Observer`] if it has to
 //!    keep something for each zygote. The compiler then asks for 4.
 //! 4. `daemon/src/dispatcher/run.rs`: whether a client may ask for it, and what it is sent.
 //! 5. If questions about kept runs are to use it: `Kept` in `daemon/src/dispatcher/kept_runs.rs`, with what it takes of the budget.
-//! 6. If the run's processes have to do something for it: shim/abi's `request.rs`, where it is set (`zygote/run.rs`) and read
+//! 6. If the run's processes have to do something for it: `OBSERVE_*` in shim/abi's `request.rs`, and where it is read
 //!    (`shim/src/serve/run.rs`); and for what they say, shim/abi's `note.rs` and `stage.rs` here.
 
 pub(crate) mod counted;
@@ -27,6 +26,7 @@ pub(crate) use counted::children;
 use counters::DUMPED_OFFSET;
 use coverage::CounterObserver;
 use hearth_coverage::spectrum::Spectrum;
+use hearth_shim_abi::{OBSERVE_COUNTERS, OBSERVE_NOTHING};
 use std::sync::Arc;
 
 /// What observes a zygote's runs. A worker owns it beside its zygote.
@@ -83,11 +83,11 @@ impl Observer {
         }
     }
 
-    /// Has what all processes of a run count to be there when it has ended?
-    pub(crate) fn counts(&self, wanted: Observe) -> bool {
+    /// What the processes of a run have to do, so that what is wanted can be observed.
+    pub(crate) fn in_processes(&self, wanted: Observe) -> u32 {
         match (self, wanted) {
-            (Self::Nothing, _) | (Self::Counters(_), Observe::Nothing) => false,
-            (Self::Counters(_), Observe::Spectrum | Observe::Counters) => true,
+            (Self::Nothing, _) | (Self::Counters(_), Observe::Nothing) => OBSERVE_NOTHING,
+            (Self::Counters(_), Observe::Spectrum | Observe::Counters) => OBSERVE_COUNTERS,
         }
     }
 

@@ -27,7 +27,7 @@ fn messages_have_their_layout() {
     check!(
         ZygoteRequest: 56,
         kind 0, argument_count 4, cpu_s 8, file_bytes 16, processes 24, directory_length 32,
-        addition_count 36, address 40, hides_program 48, is_counted 52,
+        addition_count 36, address 40, hides_program 48, observe 52,
     );
     check!(
         Event: 64,

@@ -26,9 +26,14 @@ pub struct ZygoteRequest {
     pub address: u64,
     /// 1 if the run is not to find [`PROGRAM_PATH`](crate::PROGRAM_PATH).
     pub hides_program: u32,
-    /// 1 if what the run's processes count is wanted, also that of programs that it executes.
-    pub is_counted: u32,
+    /// `OBSERVE_*`: what the run's processes are to do so that they can be observed.
+    pub observe: u32,
 }
+
+/// Nothing is observed of the run.
+pub const OBSERVE_NOTHING: u32 = 0;
+/// The counters of all its processes are, also those of programs that it executes.
+pub const OBSERVE_COUNTERS: u32 = 1;
 
 /// Fork a run.
 pub const REQUEST_RUN: u32 = 1;

@@ -4,7 +4,9 @@ use crate::files::{descriptors, memory};
 use crate::serve::{cores, executed, keeper};
 use crate::start::environment;
 use crate::sys::{self, message};
-use hearth_shim_abi::{ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, ZygoteRequest};
+use hearth_shim_abi::{
+    ARGUMENT_LIMIT, CHANNEL_FD, NOTE_BEGIN, NOTE_FAILED, Note, OBSERVE_COUNTERS, ZygoteRequest,
+};
 use hearth_shim_pure::request;
 use hearth_shim_pure::variables::has_same_name;
 use std::cell::UnsafeCell;
@@ -53,7 +55,7 @@ pub fn begin(request: &ZygoteRequest, text: &'static mut [u8], fds: &[c_int; Des
     let _ = sys::set_property(libc::PR_SET_DUMPABLE, 1);
     cores::restore();
     let Ok(channel) = place_channel(channel) else { sys::exit(libc::EXIT_FAILURE) };
-    if request.is_counted != 0 {
+    if request.observe == OBSERVE_COUNTERS {
         executed::set_mode(executed::Mode::Counted);
     }
     // The keeper is not to stand where the subject stands: other processes of the run find that by its number, and below the

@@ -52,7 +52,7 @@ impl Zygote {
         self.have_fresh_areas()?;
         self.move_to_seat();
         let mut stage = Stage::new(request, self.input.as_ref())?;
-        let forked = self.fork(&mut stage, request, observer.counts(request.observe))?;
+        let forked = self.fork(&mut stage, request, observer.in_processes(request.observe))?;
         self.settles_at = CHILDREN_KEPT;
         let (ended, verdict) = self.wait_for_end(&mut stage, request, &forked, observer)?;
         let mut run = EndedRun {
@@ -74,13 +74,13 @@ impl Zygote {
     }
 
     /// Has the standby become a run.
-    fn fork(&mut self, stage: &mut Stage, request: &RunRequest, is_counted: bool) -> Result<Event> {
+    fn fork(&mut self, stage: &mut Stage, request: &RunRequest, observe: u32) -> Result<Event> {
         let mut head = stage.head;
         head.processes = match self.launched.limits_processes_by_user {
             true => most_processes(request.limits.processes),
             false => 0,
         };
-        head.is_counted = u32::from(is_counted);
+        head.observe = observe;
         let mut fds =
             vec![stage.channel_end.as_fd(), stage.stdin.as_fd(), stage.stdout.as_fd(), stage.stderr.as_fd()];
         fds.extend(stage.input.as_ref().map(File::as_fd));
