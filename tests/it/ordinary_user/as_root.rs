@@ -18,6 +18,13 @@ const TESTS: &[&str] = &[
     "misbehaving::reserved_address_space_costs_nothing",
 ];
 
+/// The kernel mounts no `/proc` where parts of the one that is there are covered.
+#[test]
+#[ignore = "needs root: tools/test runs it as root"]
+fn a_machine_without_a_proc_of_its_own_is_told_of() {
+    super::check_lack(&["--mount"], "mount -t tmpfs none /proc/irq", "a /proc of its own");
+}
+
 /// Runs the tests of misbehaving programs as another user, with secrets at home, on copies that this user can read.
 #[test]
 #[ignore = "needs root: tools/test runs it as root"]
