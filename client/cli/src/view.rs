@@ -176,6 +176,10 @@ fn compile(hearth: &mut Connection, program: &Path, view: &ViewArgs) -> anyhow::
     if let Some(reason) = &run.no_coverage {
         bail!("{} has no coverage: {reason}", program.display());
     }
+    // JSON has it.
+    if !run.missing.is_empty() && view.format != Format::Json {
+        output::tell(format!("hearth: missing in {}: {}", program.display(), run.missing.join("; ")));
+    }
     Ok(run)
 }
 

@@ -46,12 +46,29 @@ impl Process {
         Ok(std::ffi::OsString::from_vec(path.into_bytes()).into())
     }
 
+    /// The file of its program, which need not be where its path leads.
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub fn program_file(&self) -> io::Result<File> {
+        self.open("exe")
+    }
+
     /// Has it ended? It may still be waited for.
     fn has_ended(&self) -> bool {
-        let mut status = String::new();
-        let read = self.open("status").and_then(|mut file| file.read_to_string(&mut status));
+        let Ok(status) = self.status() else { return true };
         let state = status.lines().find_map(|line| line.strip_prefix("State:"));
-        read.is_err() || state.is_some_and(|state| state.trim_start().starts_with(['Z', 'X']))
+        state.is_some_and(|state| state.trim_start().starts_with(['Z', 'X']))
+    }
+
+    /// Its state, in lines.
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub fn status(&self) -> io::Result<String> {
+        let mut status = String::new();
+        self.open("status")?.read_to_string(&mut status)?;
+        Ok(status)
     }
 
     /// Kills it.
@@ -78,9 +95,12 @@ impl<'s> Inside<'s> {
         launched.proc().map(Self::Own).or(launched.process.map(Self::Machine))
     }
 
-    /// The process of a number, if it is there.
+    /// The process of a number, if it is there. Runs name the numbers; that of the zygote, the first one, is never meant.
     #[must_use]
     pub fn find(&self, number: u32) -> Option<Process> {
+        if number <= 1 {
+            return None;
+        }
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = match self {
             Self::Own(proc) => rustix::fs::openat(proc, number.to_string(), flags, Mode::empty()),

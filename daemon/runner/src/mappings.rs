@@ -4,7 +4,9 @@ use crate::binary_layout;
 use crate::error::{Error, ProgramProblem, Result};
 use crate::revision;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// A process's mappings.
@@ -70,11 +72,26 @@ impl Mappings {
     /// # Errors
     /// If there are none.
     pub fn gcov_roots(&self, binary: &Path) -> Result<GcovRoots> {
+        self.roots_in(binary, binary)
+    }
+
+    /// The same for a program of which the file is open: it may be in memory, or one that only the run sees.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn gcov_roots_of(&self, binary: &Path, file: &File) -> Result<GcovRoots> {
+        self.roots_in(binary, Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))
+    }
+
+    /// Looks for the program's at a path that may be another one than it is mapped by.
+    fn roots_in(&self, binary: &Path, readable: &Path) -> Result<GcovRoots> {
         let mut roots = GcovRoots::default();
         let mut stripped = false;
         for (path, start) in self.files() {
             // What cannot be read (the shim, a deleted file) has no counters that anybody could name.
-            let Ok(program) = binary_layout::inspect(Path::new(path), None) else { continue };
+            let path = Path::new(path);
+            let place = if path == binary { readable } else { path };
+            let Ok(program) = binary_layout::inspect(place, None) else { continue };
             stripped |= !program.has_symbols && same_file(path, binary);
             roots.addresses.extend(program.gcov_root.map(|root| program.address(root, start)));
             roots.has_fork |= program.has_gcov_fork;
@@ -126,13 +143,14 @@ impl Mapping {
             is_private: rights.ends_with('p'),
             is_code: rights.as_bytes().get(2) == Some(&b'x'),
             offset: number(fields.next()?)?,
-            path: line.find('/').map_or_else(String::new, |path| line[path..].to_owned()),
+            // The list has a line for each, so that line ends in names are written in digits.
+            path: line.find('/').map_or_else(String::new, |path| line[path..].replace("\\012", "\n")),
         })
     }
 }
 
-fn same_file(one: &str, other: &Path) -> bool {
-    other.canonicalize().is_ok_and(|other| other == Path::new(one))
+fn same_file(one: &Path, other: &Path) -> bool {
+    other.canonicalize().is_ok_and(|other| other == one)
 }
 
 #[cfg(test)]

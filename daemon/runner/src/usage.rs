@@ -89,19 +89,54 @@ fn number_inside(process: i32) -> Option<u32> {
     line.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
-/// The processor time that all processes below a zygote have had, with those of theirs that have ended and were waited for.
-#[must_use]
-pub fn processor_time(zygote: i32) -> Duration {
-    let ticks: u64 =
-        processes_inside(zygote).values().map(|&process| processor_ticks(&read(process, "stat"))).sum();
-    Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second())
+/// The processor time of a run's processes, looked at again and again: what one had that has ended counts, also if nobody waited
+/// for it.
+#[derive(Debug, Default)]
+pub struct ProcessorTimes {
+    /// What each had when it was last seen, in ticks.
+    seen: BTreeMap<u32, u64>,
+    /// What those had whose numbers others have now.
+    past: u64,
 }
 
-/// The fields of a process's state that tell of time: its own and its children's, each in the program and in the kernel. The
-/// second field is a name in parentheses, which may have any others in it.
-fn processor_ticks(state: &str) -> u64 {
+impl ProcessorTimes {
+    /// What all processes below a zygote have had so far.
+    pub fn look(&mut self, zygote: i32) -> Duration {
+        let processes = processes_inside(zygote);
+        let states = processes.into_iter().map(|(number, process)| (number, read(process, "stat")));
+        let ticks = self.add(states);
+        Duration::from_millis(ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second())
+    }
+
+    /// Those that live know the time of what they have waited for; others were seen before they ended.
+    fn add(&mut self, states: impl Iterator<Item = (u32, String)>) -> u64 {
+        let mut living = 0;
+        for (number, state) in states {
+            let (own, waited_for) = processor_ticks(&state);
+            living += own + waited_for;
+            let seen = self.seen.entry(number).or_default();
+            if own < *seen {
+                self.past += *seen;
+            }
+            *seen = own;
+        }
+        living.max(self.past + self.seen.values().sum::<u64>())
+    }
+}
+
+/// The fields of a process's state that tell of time: its own and that of children it has waited for, each in the program and in
+/// the kernel. The second field is a name in parentheses, which may have any others in it.
+fn processor_ticks(state: &str) -> (u64, u64) {
     let rest = state.rsplit_once(')').map_or("", |(_, rest)| rest);
-    rest.split_ascii_whitespace().skip(11).take(4).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+    let mut ticks = rest.split_ascii_whitespace().skip(11).map_while(|ticks| ticks.parse::<u64>().ok());
+    let mut two = || ticks.next().unwrap_or(0) + ticks.next().unwrap_or(0);
+    (two(), two())
+}
+
+/// What a process has in memory that a file on a disk is behind, in bytes, by its `status`.
+#[must_use]
+pub fn mapped_bytes(status: &str) -> u64 {
+    fields(status, &["RssFile"])
 }
 
 /// The sum of fields of a table with a line `Name: 123 kB` for each, in bytes.
@@ -172,8 +207,24 @@ mod tests {
     #[test]
     fn times_stand_behind_a_name_of_any_kind() {
         let state = "7 (a) 1 2) S 1 7 7 0 -1 4194560 90 0 1 0 100 20 3 4 20 0 1 0 5";
-        assert_eq!(processor_ticks(state), 127);
-        assert_eq!(processor_ticks(""), 0);
+        assert_eq!(processor_ticks(state), (120, 7));
+        assert_eq!(processor_ticks(""), (0, 0));
+    }
+
+    #[test]
+    fn processor_time_of_those_that_have_ended_counts() {
+        let state =
+            |own: u64, waited_for: u64| format!("7 (a) S 1 7 7 0 -1 0 0 0 0 0 {own} 0 {waited_for} 0 20 0");
+        let mut times = ProcessorTimes::default();
+        let mut look = |processes: &[(u32, u64, u64)]| {
+            let states = processes.iter().map(|&(number, own, waited_for)| (number, state(own, waited_for)));
+            times.add(states)
+        };
+        assert_eq!(look(&[(2, 1, 0), (3, 5, 0)]), 6);
+        // Nobody has waited for the third, and its number is another's now; then for the fourth somebody has.
+        assert_eq!(look(&[(2, 1, 0), (3, 2, 0), (4, 6, 0)]), 14);
+        assert_eq!(look(&[(2, 1, 20)]), 21);
+        assert_eq!(look(&[]), 14);
     }
 
     /// Other tests of this process take memory meanwhile, so there is no upper bound.

@@ -34,6 +34,8 @@ pub struct Zygote {
     mappings: Mappings,
     /// A word that is no longer zero once a run has loaded libraries; 0 if there is none.
     last_library: u64,
+    /// A word that is no longer zero once a process of a run could not tell the daemon something.
+    untold: u64,
     /// Runs so far.
     runs: u64,
     /// So many processes of a run are kept before those that have ended are let go.
@@ -121,6 +123,12 @@ impl Zygote {
     #[must_use]
     pub fn last_library(&self) -> u64 {
         self.last_library
+    }
+
+    /// A word that is no longer zero once a process of a run could not tell the daemon something.
+    #[must_use]
+    pub fn untold(&self) -> u64 {
+        self.untold
     }
 
     /// Sets a byte of the zygote to one, and so of all its runs.

@@ -18,13 +18,15 @@ pub(crate) mod overlay;
 mod plan;
 
 use crate::launched::{environment, fix_addresses};
-use crate::limits::{COMMAND_BYTES, RUN_NICENESS, START_FILE_BYTES, most_processes};
+use crate::limits::{COMMAND_BYTES, PENDING_SIGNALS, RUN_NICENESS, START_FILE_BYTES, most_processes};
 use crate::packet::{self, Received};
 use crate::word::{DAEMON_FD, Launch, LauncherReport, ORDER_FD, Ready, Refresh, Word};
 use hearth_shim_abi::{CONTROL_FD, SHIM_FD, UNREAD_TIME_S};
 use overlay::Overlays;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, pidfd_open, pidfd_send_signal, setrlimit, waitpid,
+};
 use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -191,9 +193,11 @@ fn start(daemon: &OwnedFd, subject: &Launch, mut sandbox: Sandbox) -> Result<Inf
         missing.push(format!("system-call filters, so that a run connects to nothing ({error})"));
     }
     // What it writes before its warm point is kept in memory; a run has a limit of its own.
-    let start_output = libc::rlimit { rlim_cur: START_FILE_BYTES, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the kernel reads one record.
-    unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const start_output) };
+    let start_output = Rlimit { current: Some(START_FILE_BYTES), maximum: None };
+    let _ = setrlimit(Resource::Fsize, start_output);
+    // Signals that nobody takes count against its user everywhere.
+    let pending = Rlimit { current: Some(PENDING_SIGNALS), maximum: Some(PENDING_SIGNALS) };
+    let _ = setrlimit(Resource::Sigpending, pending);
     let limits_processes_by_user = sandbox.limits_processes_by_user;
     let areas = sandbox.areas.as_ref().map(Overlays::paths).unwrap_or_default();
     let proc = File::open("/proc").map_err(|error| format!("/proc: {error}"))?;

@@ -36,6 +36,8 @@ pub const LAUNCH_DEADLINE: Duration = Duration::from_secs(10);
 pub const ENDING_DEADLINE: Duration = Duration::from_secs(1);
 /// What a subject may write to a file before its warm point, in bytes.
 pub const START_FILE_BYTES: u64 = 16 << 20;
+/// Signals that wait to be taken, of all processes of a sandbox together.
+pub const PENDING_SIGNALS: u64 = 1024;
 /// What a zygote writes before its warm point and is shown if it fails, in bytes.
 pub const START_OUTPUT_BYTES: usize = 4096;
 /// What a zygote writes to a stream before its warm point and its runs begin with, in bytes.

@@ -25,6 +25,8 @@ pub struct Event {
     /// For [`EVENT_WARM`], where the pointer to the library behind the last one is, or 0: it is null until
     /// another library is loaded.
     pub address: u64,
+    /// For [`EVENT_WARM`], where a word is that is zero until a process of a run cannot tell the daemon something.
+    pub untold: u64,
 }
 
 /// At the warm point; `value` has a bit for each thing that was done before it, `EARLY_*`. Comes with the zygote's memory,
@@ -60,4 +62,4 @@ pub const EVENT_MISSED: u32 = 8;
 /// `main` is about to begin, and the shim asks where to wait. Comes with the list of what is mapped.
 pub const EVENT_MAPPED: u32 = 9;
 
-const _: () = assert!(size_of::<Event>() == 64);
+const _: () = assert!(size_of::<Event>() == 72);

@@ -30,8 +30,8 @@ fn messages_have_their_layout() {
         addition_count 36, address 40, hides_program 48, observe 52,
     );
     check!(
-        Event: 64,
-        kind 0, value 4, time_ns 8, user_us 16, system_us 24, faults 32, peak_kib 40, asked_ns 48, address 56,
+        Event: 72,
+        kind 0, value 4, time_ns 8, user_us 16, system_us 24, faults 32, peak_kib 40, asked_ns 48, address 56, untold 64,
     );
     check!(Note: 16, kind 0, value 4, process 8, keeper 12,);
 }

@@ -53,4 +53,4 @@ pub use request::{
 };
 
 /// Changes with anything in this crate.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;

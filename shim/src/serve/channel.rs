@@ -5,7 +5,7 @@ use crate::serve::{executed, keeper, server};
 use crate::sys::{self, Result, message};
 use hearth_shim_abi::{NOTE_CHILD, NOTE_COPY, NOTE_FORKED, NOTE_UNKEPT, Note};
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// The socket for notes; -1 outside of a run.
 static CHANNEL: AtomicI32 = AtomicI32::new(-1);
@@ -15,6 +15,25 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 /// Has it been told that a process could not be kept?
 static UNKEPT: AtomicBool = AtomicBool::new(false);
+
+/// See [`untold`].
+static UNTOLD: AtomicU64 = AtomicU64::new(0);
+
+/// Where a word is that is zero until this process, or one that it has made, cannot tell the daemon something: the daemon reads
+/// it in their memory.
+pub fn untold() -> u64 {
+    &raw const UNTOLD as u64
+}
+
+/// Is there something that could not be told?
+pub fn is_untold() -> bool {
+    UNTOLD.load(Ordering::Relaxed) != 0
+}
+
+/// There is.
+pub fn set_untold() {
+    UNTOLD.store(1, Ordering::Relaxed);
+}
 
 /// Makes a socket the channel of a run.
 pub fn begin(channel: c_int) {
@@ -44,7 +63,9 @@ pub fn is_child() -> bool {
 
 /// Tells the daemon something that is said by its kind alone.
 pub fn tell(kind: u32) {
-    let _ = note(kind, &[], &[]);
+    if note(kind, &[], &[]).is_err() {
+        set_untold();
+    }
 }
 
 /// Tells the daemon something, with text and descriptors.

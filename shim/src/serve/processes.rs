@@ -24,6 +24,9 @@ pub fn resolve() {
     }
 }
 
+/// What a process tells the one that it was made of if it cannot tell the daemon anything.
+const UNTOLD: u8 = u8::MAX;
+
 /// Forks. The counters of the new process count, too: its memory is kept as the run's is. All have keepers, also those that
 /// cannot count: a run has as many processes as it may have, and no bomb goes off faster than it can be ended.
 ///
@@ -47,15 +50,19 @@ pub unsafe extern "C" fn fork() -> c_int {
     if let Ok([reader, writer]) = pipe {
         let error = sys::errno();
         if pid == 0 {
-            // It tells how often it has tried.
+            // It tells how often it has tried, or that it cannot tell the daemon anything.
             let tries = tries_before.saturating_sub(keeper::tries_left());
-            let _ = sys::write(writer, &[u8::try_from(tries).unwrap_or(u8::MAX)]);
+            let tries = if channel::is_untold() { UNTOLD } else { u8::try_from(tries).unwrap_or(UNTOLD - 1) };
+            let _ = sys::write(writer, &[tries]);
         }
         sys::close(writer);
         if pid > 0 {
             let mut tries = [0];
             while sys::read(reader, &mut tries) == Err(libc::EINTR) {}
-            keeper::spend_tries(tries[0].into());
+            match tries[0] {
+                UNTOLD => channel::set_untold(),
+                tries => keeper::spend_tries(tries.into()),
+            }
         }
         sys::close(reader);
         sys::set_errno(error);

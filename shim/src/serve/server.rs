@@ -3,7 +3,7 @@
 use crate::files::{descriptors, input};
 use crate::serve::run::{self, Descriptors};
 use crate::serve::standby::{self, Standby};
-use crate::serve::{cores, large_pages, libraries, processes};
+use crate::serve::{channel, cores, large_pages, libraries, processes};
 use crate::start::config::config;
 use crate::sys::{self, allocator, message};
 use hearth_shim_abi::{
@@ -115,8 +115,11 @@ fn announce() {
         | did(descriptors::has_shared(), EARLY_SHARED)
         | did(processes::was_pid_asked(), EARLY_PID)
         | did(processes::were_others_made(), EARLY_PROCESSES);
-    let address = libraries::end();
-    send(&Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), address, ..Event::default() }, &fds);
+    let (address, untold) = (libraries::end(), channel::untold());
+    send(
+        &Event { kind: EVENT_WARM, value, time_ns: sys::now_ns(), address, untold, ..Event::default() },
+        &fds,
+    );
     fds.into_iter().for_each(sys::close);
 }
 
@@ -237,6 +240,8 @@ impl Server {
             Err(error) => tell(EVENT_NOT_FORKED, error),
         }
         fds.iter().filter(|&&fd| fd >= 0).for_each(|&fd| sys::close(fd));
+        // The next run is not to find it in its memory.
+        text.fill(0);
         false
     }
 
@@ -284,6 +289,8 @@ impl Server {
                 _ => break,
             }
         }
+        // What it has sent to this process, too, counts against a limit of its user's.
+        sys::drop_signals(CLEAR_ROUNDS);
         ended - 1
     }
 }

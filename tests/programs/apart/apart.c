@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -75,6 +76,69 @@ static void forge(void) {
   sendmsg(700, &message, 0);
 }
 
+static void tell(unsigned kind, unsigned process, unsigned keeper) {
+  struct { unsigned kind, value, process, keeper; } note = {kind, 0, process, keeper};
+  send(700, &note, sizeof note, 0);
+}
+
+// Tries to change the first process, of which the next runs are made, or to have the daemon end it.
+static void change_zygote(void) {
+  struct rlimit limit = {64, 64};
+  struct sched_param idle = {0};
+  timer_t timer;
+  if (timer_create(CLOCK_MONOTONIC, 0, &timer) != 0)
+    puts("no timers are left");
+  if (prlimit(1, RLIMIT_NOFILE, &limit, 0) == 0 || setpriority(PRIO_PROCESS, 1, 19) == 0 ||
+      setpriority(PRIO_USER, 0, 19) == 0 || setpriority(PRIO_PGRP, 1, 19) == 0 ||
+      sched_setscheduler(1, SCHED_IDLE, &idle) == 0 || syscall(SYS_ioprio_set, 1, 1, 3 << 13) == 0)
+    puts("changed");
+  for (int i = 0; i < 200000; i++)
+    if (sigqueue(1, SIGRTMIN + 3, (union sigval) {0}) != 0)
+      break;
+  // A process whose keeper is said to be the first one, and that there are too many.
+  tell(6, 9999, 1);
+  tell(12, 0, 0);
+  usleep(20000);
+}
+
+// Looks for a text in all of its memory. It is not in it by itself: its letters are one too low here.
+static void find_secret(void) {
+  const char *letters = "YPWL@QJ";
+  char line[512], *start, *end;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (fgets(line, sizeof line, maps)) {
+    char rights[8];
+    if (sscanf(line, "%p-%p %7s", &start, &end, rights) != 3 || strncmp(rights, "rw", 2) || end - start > 1 << 28)
+      continue;
+    for (char *at = start; at < end - 7; at++) {
+      int same = 0;
+      while (same < 7 && at[same] == letters[same] + 1)
+        same++;
+      if (same == 7) {
+        puts("found");
+        return;
+      }
+    }
+  }
+}
+
+static void leaf(void) {}
+
+// Executes a copy of itself that has no path.
+static void execute_memory(char **variables) {
+  char *list[] = {"apart", "leaf", 0}, buffer[65536];
+  int program = memfd_create("program", 0), own = open("/proc/self/exe", O_RDONLY);
+  for (ssize_t got; (got = read(own, buffer, sizeof buffer)) > 0;)
+    write(program, buffer, got);
+  fexecve(program, list, variables);
+}
+
+static void take_for_a_moment(void) {
+  char *memory = malloc(200 << 20);
+  memset(memory, 1, 200 << 20);
+  free(memory);
+}
+
 static int child(void *nothing) {
   volatile int done = 1;
   return done - 1;
@@ -112,6 +176,8 @@ int main(int count, char **arguments) {
   ready();
   static char stack[65536];
   char byte;
+  if (count > 2)
+    close(open(arguments[2], O_RDONLY));
   if (is("by_others"))
     write_by_others();
   if (is("forge"))
@@ -143,8 +209,38 @@ int main(int count, char **arguments) {
         spin();
         exit(0);
       }
+  if (is("spin_unwaited") || is("spin_orphaned"))
+    for (int i = 0; i < 4; i++) {
+      int ends[2];
+      char byte;
+      pipe(ends);
+      if (is("spin_unwaited"))
+        signal(SIGCHLD, SIG_IGN);
+      if (fork() == 0) {
+        if (is("spin_orphaned") && fork() != 0)
+          exit(0);
+        spin();
+        exit(0);
+      }
+      // Until the last one has ended.
+      close(ends[1]);
+      read(ends[0], &byte, 1);
+      close(ends[0]);
+    }
   if (is("take_unmapped"))
     take_unmapped();
+  if (is("take_for_a_moment"))
+    take_for_a_moment();
+  if (is("change_zygote"))
+    change_zygote();
+  if (is("find_secret"))
+    find_secret();
+  if (is("leaf"))
+    leaf();
+  if (is("execute_memory") && fork() == 0)
+    execute_memory(environ);
+  if (is("fork_unheard") && syscall(SYS_close_range, 3, ~0U, 0) == 0 && fork() == 0)
+    exit(child(0));
   if (is("change_top")) {
     struct stat data;
     stat("/tmp", &data);

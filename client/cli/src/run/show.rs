@@ -104,7 +104,6 @@ fn milliseconds(time: Duration) -> String {
 pub fn document(runs: &Runs, map: Option<&SubjectMap>) -> Value {
     let first = &runs.first;
     let mut document = one(first, map);
-    document["missing"] = json!(runs.first.missing);
     if runs.times.len() > 1 {
         let mut totals: Vec<Duration> = runs.times.iter().map(|times| times.total).collect();
         totals.sort();
@@ -149,6 +148,7 @@ pub fn one(answer: &CoveredRun, map: Option<&SubjectMap>) -> Value {
         "files": files,
         "coverage": coverage,
         "forked": run.forked,
+        "missing": answer.missing,
         "peak_kib": run.peak_kib,
         "page_faults": run.page_faults,
         "times_ms": times(std::slice::from_ref(&run.times)),

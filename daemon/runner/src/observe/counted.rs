@@ -17,9 +17,10 @@ use hearth_coverage::name_text;
 use hearth_sandbox::areas::WrittenFile;
 use nix::unistd::Pid;
 use rustc_hash::FxHashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +33,10 @@ const DATA_EXTENSION: &str = ".gcda";
 /// What is said of processes that call `__gcov_reset`.
 const BEFORE_RESET: &str = "what processes of the run executed before they set their counters back to zero (leave __gcov_reset out for Hearth)";
 
+/// What is said of processes of which nothing, or not all, is known.
+const UNHEARD_OF: &str = "what some processes of the run executed: their memory could not be kept (they were too many, made by other calls than fork, \
+     or the run had closed descriptor 700, by which Hearth hears of them)";
+
 /// What is counted of a zygote's runs.
 #[derive(Debug)]
 pub struct Counted {
@@ -39,6 +44,8 @@ pub struct Counted {
     pub binary: PathBuf,
     /// A word that is no longer zero once a run has loaded libraries; 0 if there is none.
     pub last_library: u64,
+    /// One that is no longer zero once a process could not tell the daemon something.
+    pub untold: u64,
     /// Its counters.
     pub counting: Counting,
     /// It has gcov's own fork.
@@ -108,6 +115,7 @@ impl Counted {
             );
         }
         additions.merge(copies);
+        notes.has_lost_children |= memory.read_word(self.untold).map_err(gone)? != 0;
         let maps = || fs::read_to_string(format!("/proc/{}/maps", keeper?)).ok();
         self.add_libraries(&memory, &maps, &mut additions, missing).map_err(gone)?;
         for index in 0..notes.children.len() {
@@ -269,6 +277,9 @@ impl Counted {
         }
         self.add_libraries(&memory, &|| process.maps().ok(), additions, missing)?;
         self.counting.add_process(&memory, additions)?;
+        if memory.read_word(self.untold)? != 0 {
+            missing.push(UNHEARD_OF.to_owned());
+        }
         is_anew(&self.counting.map.roots, &memory)
     }
 
@@ -282,16 +293,20 @@ impl Counted {
     ) -> io::Result<bool> {
         let memory = process.memory()?;
         let mappings = Mappings::parse(&process.maps()?);
+        let (program, file) = (process.program()?, process.program_file()?);
+        // One that the run has made, or that is in memory, is another one the next time.
+        let is_machines = is_same(&file, &program);
         let files = mappings.layout();
-        let image = match self.images.get(&files) {
+        let image = match self.images.get(&files).filter(|_| is_machines) {
             Some(image) => image.clone(),
             None => {
-                let program = process.program()?;
-                let image = Arc::new(self.find_image(&program, &mappings, &memory));
+                let image = Arc::new(self.find_image(&program, &file, &mappings, &memory));
                 if self.images.len() == IMAGES {
                     self.images.clear();
                 }
-                self.images.insert(files, image.clone());
+                if is_machines {
+                    self.images.insert(files, image.clone());
+                }
                 image
             }
         };
@@ -305,9 +320,9 @@ impl Counted {
     }
 
     /// Looks for the counters of a program that is executed for the first time.
-    fn find_image(&self, program: &Path, mappings: &Mappings, memory: &Memory) -> Image {
+    fn find_image(&self, program: &Path, file: &File, mappings: &Mappings, memory: &Memory) -> Image {
         // A program that is not instrumented counts nothing.
-        let Ok(roots) = mappings.gcov_roots(program) else { return Image::default() };
+        let Ok(roots) = mappings.gcov_roots_of(program, file) else { return Image::default() };
         match self.map.with_atlas(|atlas| CounterMap::find(memory, &roots.addresses, atlas)) {
             Ok(map) => {
                 let missing = match map.without_notes.len() {
@@ -363,6 +378,13 @@ impl Counted {
     }
 }
 
+/// Is this the file that the daemon finds at a path? A run sees it through an overlay, in which it has another number.
+fn is_same(file: &File, path: &Path) -> bool {
+    let known = |data: fs::Metadata| (data.len(), data.mtime(), data.mtime_nsec());
+    let there = fs::metadata(path).map(known).ok();
+    there.is_some() && there == file.metadata().map(known).ok()
+}
+
 /// The marks of gcov's roots.
 fn marks(roots: &[u64], memory: &Memory) -> io::Result<Vec<u64>> {
     roots.iter().map(|root| Ok(memory.read_word(root + DUMPED_OFFSET)? & (DUMPED | WRITTEN))).collect()
@@ -377,11 +399,7 @@ fn is_anew(roots: &[u64], memory: &Memory) -> io::Result<bool> {
 fn unheard_of(notes: &RunNotes) -> Vec<String> {
     let mut missing = Vec::new();
     if notes.has_lost_children || notes.forked && notes.children.is_empty() {
-        missing.push(
-            "what some processes of the run executed: their memory could not be kept (they were too many, or made by other \
-             calls than fork)"
-                .to_owned(),
-        );
+        missing.push(UNHEARD_OF.to_owned());
     }
     if notes.has_reset {
         missing.push(BEFORE_RESET.to_owned());

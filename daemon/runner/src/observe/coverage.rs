@@ -111,6 +111,7 @@ fn count(zygote: &Zygote, subject: Arc<SubjectMap>) -> Result<Counted> {
     Ok(Counted {
         binary: zygote.binary().to_owned(),
         last_library: zygote.last_library(),
+        untold: zygote.untold(),
         counting,
         has_fork: roots.has_fork,
         map: subject,

@@ -7,6 +7,7 @@ use crate::limits::{ANSWER_DEADLINE, CHILDREN_KEPT};
 use crate::observe::Observer;
 use crate::run::{Outcome, Run, RunRequest, Times};
 use crate::stage::{RunNotes, Stage};
+use crate::usage::mapped_bytes;
 use hearth_sandbox::areas::When;
 use hearth_sandbox::limits::most_processes;
 use hearth_sandbox::packet;
@@ -30,6 +31,7 @@ pub struct EndedRun<'z> {
     verdict: Option<Outcome>,
     /// So many bytes of its output are read.
     output_bytes: u64,
+    memory_bytes: u64,
     cpu_s: u64,
     is_cleared: bool,
     /// What it has written in areas is known.
@@ -64,6 +66,7 @@ impl Zygote {
             known: Instant::now(),
             verdict,
             output_bytes: request.limits.output_bytes,
+            memory_bytes: request.limits.memory_bytes,
             cpu_s: request.limits.cpu_s,
             is_cleared: false,
             knows_files: false,
@@ -110,10 +113,23 @@ impl EndedRun<'_> {
             && let Some(inside) = Inside::of(&self.zygote.launched)
         {
             self.left_over = self.stage.notes.living(&inside);
+            self.verdict = self.was_above(&inside).then_some(Outcome::OutOfMemory);
         }
         let is_above = self.stage.is_above(self.output_bytes);
         self.verdict = self.verdict.or(is_above.then_some(Outcome::OutputLimit));
         Ok(())
+    }
+
+    /// Has it had more memory than it may, between two looks? What it has mapped of files on a disk is not its own. Of programs
+    /// that it executed that is not known.
+    fn was_above(&self, inside: &Inside<'_>) -> bool {
+        let peak = self.ended.peak_kib << 10;
+        let notes = &self.stage.notes;
+        if peak <= self.memory_bytes || notes.executed > 0 {
+            return false;
+        }
+        let status = notes.keeper.and_then(|keeper| inside.find(keeper)?.status().ok());
+        status.is_some_and(|status| peak - mapped_bytes(&status).min(peak) > self.memory_bytes)
     }
 
     /// What is observed of it: the zygote's process, the processes of the sandbox, and what the run said.

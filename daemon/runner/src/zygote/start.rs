@@ -74,6 +74,7 @@ impl Zygote {
             memory: warm.memory,
             mappings: warm.mappings,
             last_library: warm.last_library,
+            untold: warm.untold,
             runs: 0,
             settles_at: CHILDREN_KEPT,
             warm: key.warm.clone(),
@@ -116,6 +117,7 @@ struct Warm {
     memory: Memory,
     mappings: Mappings,
     last_library: u64,
+    untold: u64,
     /// What was done before: a bit for each.
     early: i32,
 }
@@ -173,6 +175,7 @@ fn wait_until_warm(launched: &mut Launched, warm: &WarmPoint) -> Result<Warm> {
                     memory: Memory::new(memory, pages),
                     mappings: Mappings::parse(&maps),
                     last_library: packet.head.address,
+                    untold: packet.head.untold,
                     early: packet.head.value,
                 });
             }

@@ -9,7 +9,7 @@ use crate::limits::{
 use crate::observe::Observer;
 use crate::run::{Outcome, RunRequest};
 use crate::stage::Stage;
-use crate::usage::{Usage, processor_time};
+use crate::usage::{ProcessorTimes, Usage};
 use hearth_sandbox::areas::{Areas, When};
 use hearth_sandbox::packet;
 use hearth_shim_abi::{EVENT_ENDED, Event, REQUEST_KILL, ZygoteRequest};
@@ -36,7 +36,7 @@ impl Zygote {
         let mut next_look = started + LOOK_INTERVAL;
         let mut verdict = None;
         let mut is_late = false;
-        let mut group_above = None;
+        let mut looks = Looks::default();
         loop {
             let until = if verdict.is_some() { started.max(next_look) } else { deadline.min(next_look) };
             packet::wait(&[self.launched.control.as_fd(), stage.channel()], until)
@@ -67,7 +67,7 @@ impl Zygote {
                 verdict = Some(Outcome::TimedOut);
                 is_late = true;
             } else if now >= next_look {
-                verdict = self.look_at_limits(stage, request, &mut group_above);
+                verdict = self.look_at_limits(stage, request, &mut looks);
                 let pause = (now.elapsed() * LOOK_PAUSE).clamp(LOOK_INTERVAL, LOOK_INTERVAL_MOST);
                 next_look = Instant::now() + pause;
             }
@@ -107,24 +107,19 @@ impl Zygote {
     }
 
     /// The outcome of a run that has used more than it may.
-    fn look_at_limits(
-        &self,
-        stage: &mut Stage,
-        request: &RunRequest,
-        group_above: &mut Option<Instant>,
-    ) -> Option<Outcome> {
+    fn look_at_limits(&self, stage: &mut Stage, request: &RunRequest, looks: &mut Looks) -> Option<Outcome> {
         let usage = self.launched.process.map(|zygote| Usage::new(zygote, stage.notes.kept()));
         let in_areas = self.launched.areas.as_ref().map_or(0, Areas::bytes);
         let limit = request.limits.memory_bytes;
         let is_above = usage.is_some_and(|usage| usage.is_above(limit.saturating_sub(in_areas)))
-            || self.is_group_above(limit, group_above);
+            || self.is_group_above(limit, &mut looks.group_above);
         if is_above {
             return Some(Outcome::OutOfMemory);
         }
         // The kernel limits each process; together they may have no more.
         let has_others = stage.notes.forked || stage.notes.executed > 0;
         let cpu = Duration::from_secs(request.limits.cpu_s);
-        if has_others && self.launched.process.is_some_and(|zygote| processor_time(zygote) > cpu) {
+        if has_others && self.launched.process.is_some_and(|zygote| looks.times.look(zygote) > cpu) {
             return Some(Outcome::TimedOut);
         }
         // What lies in areas takes at least as much as its length, but for holes. It is looked at closely only if it is much.
@@ -133,6 +128,14 @@ impl Zygote {
         }
         stage.is_above(request.limits.output_bytes).then_some(Outcome::OutputLimit)
     }
+}
+
+/// What is remembered from one look at a run's limits to the next.
+#[derive(Default)]
+struct Looks {
+    /// Since when its control group has been above its limit.
+    group_above: Option<Instant>,
+    times: ProcessorTimes,
 }
 
 /// The outcome of a run that ended by itself.

@@ -78,6 +78,21 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_listen,
 ];
 
+/// What these do to the process that an argument names, they may not do to the zygote: the runs after this one have it from there.
+const OF_A_PROCESS: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+/// These also take groups of processes and users, among which the zygote would be: the call, and what says that it is one process.
+const OF_PROCESSES: &[(i64, u64)] = &[(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
+/// The zygote is the first process of its namespace.
+const ZYGOTE: u64 = 1;
+
 /// Puts the filter on this process and all that come from it. It must have given up new privileges.
 ///
 /// # Errors
@@ -86,6 +101,7 @@ pub fn apply() -> io::Result<()> {
     let plain = |calls: &[i64]| calls.iter().map(|&call| (call, Vec::new())).collect::<Rules>();
     let mut forbidden = plain(FORBIDDEN);
     forbidden.insert(libc::SYS_clone, namespaces().collect::<Result<_, _>>().map_err(io::Error::other)?);
+    forbidden.extend(against_zygote().map_err(io::Error::other)?);
     let mut families = plain(&[libc::SYS_socket]);
     families.insert(libc::SYS_socketpair, pairs().map_err(io::Error::other)?);
     for (rules, error) in
@@ -111,6 +127,21 @@ fn namespaces() -> impl Iterator<Item = seccompiler::Result<SeccompRule>> {
         let flag = flag as u64;
         SeccompRule::new(vec![condition(0, SeccompCmpOp::MaskedEq(flag), flag)?]).map_err(Into::into)
     })
+}
+
+/// Calls that would change the zygote.
+fn against_zygote() -> seccompiler::Result<Rules> {
+    let rule = |argument, operator, value| -> seccompiler::Result<SeccompRule> {
+        Ok(SeccompRule::new(vec![condition(argument, operator, value)?])?)
+    };
+    let mut rules = Rules::new();
+    for &call in OF_A_PROCESS {
+        rules.insert(call, vec![rule(0, SeccompCmpOp::Eq, ZYGOTE)?]);
+    }
+    for &(call, process) in OF_PROCESSES {
+        rules.insert(call, vec![rule(0, SeccompCmpOp::Ne, process)?, rule(1, SeccompCmpOp::Eq, ZYGOTE)?]);
+    }
+    Ok(rules)
 }
 
 /// All pairs of sockets but local streams and packets: a pair of datagram sockets can be turned to others.

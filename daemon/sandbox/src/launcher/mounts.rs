@@ -157,10 +157,16 @@ fn mount_areas(staged: Staged) -> io::Result<Overlays> {
 fn cover_fifos(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)?.filter_map(Result::ok) {
         if entry.file_type().is_ok_and(|kind| kind.is_fifo()) {
-            attach(&clone_of(Path::new(NOTHING))?, &entry.path())?;
+            cover(&entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Covers a file, with one that nobody can change: all runs see the same.
+fn cover(path: &Path) -> io::Result<()> {
+    attach(&clone_of(Path::new(NOTHING))?, path)?;
+    restrict(path, libc::MOUNT_ATTR_RDONLY, 0)
 }
 
 /// A mount of its own for a path and all below it, not attached anywhere yet.
@@ -190,6 +196,8 @@ fn make_devices(devices: Vec<(&str, Result<OwnedFd, Errno>)>) -> io::Result<()> 
         let path = directory.join(name);
         File::create(&path)?;
         attach(&device, &path)?;
+        // It can be written to all the same, but its permissions and times are the machine's.
+        restrict(&path, libc::MOUNT_ATTR_RDONLY, 0)?;
     }
     for (name, target) in LINKS {
         symlink(target, directory.join(name))?;
@@ -203,7 +211,7 @@ fn make_devices(devices: Vec<(&str, Result<OwnedFd, Errno>)>) -> io::Result<()> 
 pub fn hide(hidden: &Hidden) -> io::Result<()> {
     let path = &hidden.path;
     if !hidden.is_directory {
-        return Ok(attach(&clone_of(Path::new(NOTHING))?, path)?);
+        return cover(path);
     }
     // As they are before they are covered.
     let kept: Vec<(&Path, OwnedFd)> =
