@@ -283,7 +283,10 @@ impl Launched {
             if let Ok(Some(status)) = self.launcher.try_wait() {
                 return Some(match (status.code(), status.signal()) {
                     (Some(code), _) if code > 128 => format!("it was killed by signal {}", code - 128),
-                    (Some(code), _) => format!("it exited with code {code}"),
+                    // By `exit`, and from `main`, it would have said so itself.
+                    (Some(code), _) => format!(
+                        "it exited with code {code}, by _exit; or it has closed descriptor {CONTROL_FD}, by which Hearth hears of it"
+                    ),
                     (None, signal) => format!("its launcher was killed by signal {}", signal.unwrap_or(0)),
                 });
             }

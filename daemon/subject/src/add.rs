@@ -10,7 +10,7 @@ use crate::manifest::{FORMAT, FileRecord, Kind, Manifest, NotesDirectories};
 use crate::name::SubjectId;
 use crate::program;
 use crate::store::{Store, Subject};
-use crate::{digest, tree};
+use crate::{digest, manifest, tree};
 
 /// A program to register.
 #[derive(Clone, Debug)]
@@ -32,7 +32,8 @@ impl Store {
     pub fn add(&self, addition: &Addition) -> Result<Subject> {
         let id = SubjectId::added(&addition.name)?;
         let directory = self.directory(&id);
-        if directory.exists() {
+        // Without a manifest it is what an addition has left that could not be finished.
+        if directory.join(manifest::FILE_NAME).exists() {
             return Err(Error::AlreadyExists { id: id.to_string() });
         }
         let binary = absolute(&addition.binary)?;
@@ -95,7 +96,9 @@ fn notes(given: &[PathBuf]) -> Result<NotesDirectories> {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    fs::canonicalize(path).at("find", path)
+    let found = fs::canonicalize(path).at("find", path)?;
+    // The manifest is JSON.
+    if found.to_str().is_some() { Ok(found) } else { Err(Error::PathNotText { path: found }) }
 }
 
 fn absolute_directory(path: &Path) -> Result<PathBuf> {
@@ -106,6 +109,8 @@ fn absolute_directory(path: &Path) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn unusable_programs_are_refused_and_leave_nothing() {
@@ -121,6 +126,9 @@ mod tests {
         assert!(matches!(add("mine", &this), Error::NotInstrumented { .. }));
         assert!(matches!(add("mine", root.path()), Error::Io { .. }));
         assert!(matches!(add("gcc-11", &this), Error::ReservedName { .. }));
+        let nameless = root.path().join(OsStr::from_bytes(b"\xff"));
+        fs::write(&nameless, "").unwrap();
+        assert!(matches!(add("mine", &nameless), Error::PathNotText { .. }));
         assert!(!store.root().exists());
     }
     #[test]

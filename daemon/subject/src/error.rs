@@ -75,6 +75,12 @@ pub enum Error {
         /// The subject's id.
         id: String,
     },
+    /// A path that cannot be written down.
+    #[error("the path `{}` is no UTF-8 text, as the files of a subject need: rename it", path.display())]
+    PathNotText {
+        /// The path.
+        path: PathBuf,
+    },
     /// No subject has that name.
     #[error("there is no subject `{name}`; {hint}")]
     NotFound {
