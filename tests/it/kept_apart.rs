@@ -209,6 +209,7 @@ fn processes_and_libraries_that_cannot_be_counted_are_named() {
         ("fork", ""),
         ("thread_like", ""),
         ("executes_fork", ""),
+        ("trace", ""),
         ("background", "1 of the run's processes would have done"),
         ("raw_fork", "made by other calls than fork"),
         ("clone", "made by other calls than fork"),

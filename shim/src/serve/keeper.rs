@@ -87,8 +87,10 @@ pub fn own() -> u32 {
 }
 
 /// All signals must be blocked, and are for ever in the keeper. It is in a session of its own: what is sent to the group of
-/// its parent is not for it. It closes what it has open: who reads from a pipe waits for the last who could write.
+/// its parent is not for it. It closes what it has open: who reads from a pipe waits for the last who could write. A tracer of its
+/// parent, which would wait for its end, does not get it.
 fn keep(flags: c_int) -> Result<u32> {
+    let flags = flags | libc::CLONE_UNTRACED;
     let result: isize;
     // SAFETY: the new process uses no memory at all, not even the stack: with all signals blocked it stays in
     // this loop of two instructions, in which the kernel lets it sleep.

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -133,6 +134,27 @@ static void execute_memory(char **variables) {
   fexecve(program, list, variables);
 }
 
+// Traces a process and all that come of it, until there are none.
+static void trace(void) {
+  int status;
+  pid_t process = fork();
+  if (process == 0) {
+    ptrace(PTRACE_TRACEME, 0, 0, 0);
+    raise(SIGSTOP);
+    if (fork() != 0)
+      wait(0);
+    exit(0);
+  }
+  waitpid(process, &status, 0);
+  ptrace(PTRACE_SETOPTIONS, process, 0, PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE);
+  ptrace(PTRACE_CONT, process, 0, 0);
+  while ((process = waitpid(-1, &status, __WALL)) > 0)
+    if (WIFSTOPPED(status)) {
+      int signal = WSTOPSIG(status);
+      ptrace(PTRACE_CONT, process, 0, signal == SIGTRAP || signal == SIGSTOP ? 0 : signal);
+    }
+}
+
 static void take_for_a_moment(void) {
   char *memory = malloc(200 << 20);
   memset(memory, 1, 200 << 20);
@@ -231,6 +253,8 @@ int main(int count, char **arguments) {
     take_unmapped();
   if (is("take_for_a_moment"))
     take_for_a_moment();
+  if (is("trace"))
+    trace();
   if (is("change_zygote"))
     change_zygote();
   if (is("find_secret"))
