@@ -121,6 +121,8 @@ class Run:
     missing: tuple[str, ...]
     total_ms: float
     run_ms: float
+    #: Processor time of it and of what it waited for.
+    cpu_ms: float
     harvest_ms: float
 
     @property
@@ -152,6 +154,7 @@ class Run:
             missing=tuple(value["missing"]),
             total_ms=value["total_us"] / 1000,
             run_ms=value["run_us"] / 1000,
+            cpu_ms=value["cpu_us"] / 1000,
             harvest_ms=value["harvest_us"] / 1000,
         )
 

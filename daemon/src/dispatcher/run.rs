@@ -142,6 +142,7 @@ fn done(
         missing,
         total_us: 0,
         run_us: microseconds(run.times.run),
+        cpu_us: microseconds(run.times.user + run.times.system),
         harvest_us: microseconds(run.times.harvest),
     };
     match (observation, &resolved.map) {

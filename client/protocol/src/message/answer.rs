@@ -114,6 +114,8 @@ pub struct RunDone {
     pub total_us: u64,
     /// The run itself, in microseconds.
     pub run_us: u64,
+    /// The processor time of it and of what it waited for, in microseconds.
+    pub cpu_us: u64,
     /// Reading its counters, in microseconds.
     pub harvest_us: u64,
 }
