@@ -358,6 +358,10 @@ fn print_suspects(
     for suspect in suspects.iter().take(SHOWN) {
         writeln!(output, "{:>5}  {:>8.3}  {}", suspect.rank, suspect.score, name(suspect))?;
     }
+    let shown = &suspects[..suspects.len().min(SHOWN)];
+    if shown.first().is_some_and(|first| first.rank > 1) {
+        writeln!(output, "equal scores share the last rank")?;
+    }
     Ok(())
 }
 

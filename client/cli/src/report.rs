@@ -8,7 +8,7 @@ mod pipeline;
 use crate::format::{Format, format_parser};
 use crate::libstdcxx;
 use crate::output::{OutputError, tell};
-use crate::source_path::path_of;
+use crate::source_path::{no_source, path_of};
 use anyhow::{Context, bail};
 use clap::Args;
 use find::Object;
@@ -170,6 +170,9 @@ fn write_sources(args: &ReportArgs, objects: &[Object], output: &mut Output) -> 
     )?;
     if !args.source.is_empty() {
         report.sources.retain(|name, _| args.source.iter().any(|text| name.contains(text.as_str())));
+        if report.sources.is_empty() {
+            tell(no_source(&args.source));
+        }
     }
     let mut bytes = Vec::new();
     args.format.write(&report, args.branches, &mut bytes)?;

@@ -12,6 +12,7 @@ use hearth_runner::{Observe, Outcome, Pool, RunRequest, WarmPoint};
 use hearth_sandbox::Policy;
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,6 +27,9 @@ const EXIT_LOST: u8 = 125;
 
 /// The arguments of `hearth run`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: the program's own; 128 and the signal's number if a signal ended it; 124 timed out; 137 out of memory;
+153 wrote too much; 125 the warm program was lost; 1 also if Hearth could not run it; 2 wrong usage.")]
 pub struct RunArgs {
     /// A subject's name, or the path of any program
     subject: String,
@@ -36,7 +40,7 @@ pub struct RunArgs {
     /// The input: its bytes stand for this path, which is among ARGS, or for {} there
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// What the program reads from standard input [default: nothing]
+    /// What the program reads from standard input; `-` is this command's own [default: nothing]
     #[arg(long, value_name = "FILE")]
     stdin: Option<PathBuf>,
     /// Put the files the program makes where it would have put them; else they are only listed
@@ -138,7 +142,6 @@ pub fn own_pool() -> anyhow::Result<Pool> {
 
 /// Runs the command.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let read = |path: &PathBuf| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let directory = working_directory::here()?;
     let order = RunOrder {
         arguments: args.arguments.clone(),
@@ -149,7 +152,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let request = RunRequest {
         input: args.input.as_ref().map(read).transpose()?,
-        stdin: args.stdin.as_ref().map(read).transpose()?.unwrap_or_default(),
+        stdin: args.standard_input()?,
         limits: args.limits.limits(),
         observe: args.report.as_ref().map_or(Observe::Spectrum, |_| report::needs(args.report_format)),
         ..RunRequest::default()
@@ -198,6 +201,36 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         bail!("{}; run again with --write once that is mended", problems.join("; "));
     }
     Ok(ExitCode::from(exit_code(first.run.outcome)))
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+impl RunArgs {
+    /// What the program reads from standard input. That it does not read this command's is told, if there is something.
+    fn standard_input(&self) -> anyhow::Result<Vec<u8>> {
+        match &self.stdin {
+            Some(path) if path.as_os_str() == "-" => {
+                let mut bytes = Vec::new();
+                io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+                Ok(bytes)
+            }
+            Some(path) => read(path),
+            None => {
+                if !self.quiet && has_waiting_input() {
+                    output::tell("hearth: standard input is not passed on; --stdin - does that");
+                }
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+/// Is there something to be read from standard input, other than what somebody types?
+fn has_waiting_input() -> bool {
+    let stdin = io::stdin();
+    !stdin.is_terminal() && rustix::io::ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0)
 }
 
 /// A run's outcome as shells see it.

@@ -4,6 +4,7 @@ mod annotate;
 
 use crate::format::{Format, format_parser};
 use crate::output;
+use crate::source_path::no_source;
 use crate::terminal;
 use crate::working_directory;
 use annotate::{Painter, Sources};
@@ -124,7 +125,8 @@ pub fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         let (run, against): (RunRef, RunRef) = (other.run.into(), one.run.into());
         coverage(&mut hearth, Ask::Delta { run, against, level, counts: args.counts })
     };
-    let functions = delta(Level::Functions)?.functions;
+    let mut functions = delta(Level::Functions)?.functions;
+    functions.retain(|function| is_chosen(&function.source, &view.source));
     let lines = chosen(delta(Level::Lines)?.lines, &view.source);
     let mut out = Vec::new();
     match view.format {
@@ -190,8 +192,16 @@ fn coverage(hearth: &mut Connection, ask: Ask) -> anyhow::Result<Coverage> {
     }
 }
 
+fn is_chosen(source: &str, parts: &[String]) -> bool {
+    parts.is_empty() || parts.iter().any(|part| source.contains(part))
+}
+
+/// The sources that are asked for. That there are none is told.
 fn chosen(mut files: Vec<FileLines>, parts: &[String]) -> Vec<FileLines> {
-    files.retain(|file| parts.is_empty() || parts.iter().any(|part| file.source.contains(part)));
+    files.retain(|file| is_chosen(&file.source, parts));
+    if files.is_empty() && !parts.is_empty() {
+        output::tell(no_source(parts));
+    }
     files
 }
 

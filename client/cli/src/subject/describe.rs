@@ -34,11 +34,11 @@ pub(super) fn subject(subject: &Subject, as_json: bool) -> anyhow::Result<String
         ("version", manifest.version.clone().unwrap_or_else(|| "unknown".into())),
         ("compiled by", manifest.compiler.clone().unwrap_or_else(|| "unknown".into())),
         ("binary", subject.binary().display().to_string()),
-        ("  sha256", manifest.binary.sha256.clone()),
+        ("  sha256 recorded", manifest.binary.sha256.clone()),
     ];
     for (program, record) in subject.programs().iter().skip(1).zip(&manifest.with) {
         lines.push(("with", program.display().to_string()));
-        lines.push(("  sha256", record.sha256.clone()));
+        lines.push(("  sha256 recorded", record.sha256.clone()));
     }
     let directories: Vec<_> =
         subject.notes_directories().iter().map(|path| path.display().to_string()).collect();
