@@ -163,6 +163,40 @@ fn messages_on_a_full_disk_do_no_harm() {
     assert_eq!(code(&["report", "--gcda", "build", "--all", "--output", "report.info"]), Some(0));
 }
 
+/// What is piped in is the program's if that is asked for; else it is said that it is not.
+#[test]
+fn standard_input_is_passed_on_or_it_is_said_that_it_is_not() {
+    let world = World::new();
+    fs::write(world.path().join("piped"), "piped in").expect("written");
+    let cat = |options: &[&str], input: Stdio| {
+        let mut command = world.hearth(&[&["run", "/bin/cat"], options].concat());
+        let output = command.stdin(input).output().expect("it starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr).contains("standard input was not passed on"))
+    };
+    let piped = || Stdio::from(File::open(world.path().join("piped")).expect("opened"));
+    assert_eq!(cat(&[], piped()), (String::new(), true));
+    assert_eq!(cat(&["--stdin", "-"], piped()), ("piped in".to_owned(), false));
+    assert_eq!(cat(&["--stdin", "piped"], Stdio::null()), ("piped in".to_owned(), false));
+    assert_eq!(cat(&[], Stdio::null()), (String::new(), false));
+}
+
+/// Where no source is one of those asked for, that is said.
+#[test]
+fn a_source_that_is_not_there_is_told() {
+    let world = World::new();
+    let source = ["--source", "nowhere"];
+    for command in [
+        &["report", "--gcda", "build", "--all", "--format", "text"][..],
+        &["cover", "mine.c", "--subject", "mine"],
+        &["diff", "mine.c", "mine.c", "--subject", "mine"],
+    ] {
+        let output = run(&mut world.hearth(&[command, &source].concat()));
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("a source whose path contains `nowhere`"), "{command:?}: {text}");
+    }
+}
+
 /// Runs a command that must fail with one line that says all of this, and nothing twice.
 fn fails(command: &mut Command, expected: &[&str]) {
     let output = run(command);

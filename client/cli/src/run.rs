@@ -195,6 +195,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         output::write_error(&first.run.stderr)?;
         if !args.quiet {
             output::tell(show::summary(&runs, resolved.map.as_deref(), args.write).trim_end());
+            if args.stdin.is_none() && has_waiting_input() {
+                output::tell("hearth: standard input was not passed on; --stdin - does that");
+            }
         }
     }
     if !problems.is_empty() {
@@ -208,7 +211,7 @@ fn read(path: &PathBuf) -> anyhow::Result<Vec<u8>> {
 }
 
 impl RunArgs {
-    /// What the program reads from standard input. That it does not read this command's is told, if there is something.
+    /// What the program reads from standard input.
     fn standard_input(&self) -> anyhow::Result<Vec<u8>> {
         match &self.stdin {
             Some(path) if path.as_os_str() == "-" => {
@@ -217,12 +220,7 @@ impl RunArgs {
                 Ok(bytes)
             }
             Some(path) => read(path),
-            None => {
-                if !self.quiet && has_waiting_input() {
-                    output::tell("hearth: standard input is not passed on; --stdin - does that");
-                }
-                Ok(Vec::new())
-            }
+            None => Ok(Vec::new()),
         }
     }
 }
